@@ -1,0 +1,183 @@
+"""The one list of functions, routes and schedules.
+
+`infra/` deploys from it, `local/` serves from it, the handlers register their routes against it, and the
+OpenAPI file and the authorization tests read it. Pure data: importing it costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+SCOPES = ("propose", "read", "write", "review", "audit", "admin")
+"""OAuth scopes of the resource server `memory`; a token spells them `memory/read`."""
+
+HUMAN_GROUPS = ("reviewer", "auditor", "admin", "pii")
+"""Capabilities of people: Cognito groups, intersected with the principal row."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """One method on one path. `scopes` are alternatives; empty means any signed-in principal."""
+
+    method: Literal["GET", "POST", "PUT", "PATCH"]
+    path: str
+    scopes: tuple[str, ...]
+    human: bool = False
+    signed: bool = False
+    text: bool = False
+    """The body carries text that becomes memory, so it must pass the screen (a test proves it)."""
+    idempotent: bool = False
+    """Creates or decides: `Idempotency-Key` is honoured."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """One Lambda. A database role is set exactly when `network` is `vpc` (the rule of reach)."""
+
+    name: str
+    purpose: str
+    network: Literal["vpc", "none"] = "vpc"
+    db_role: str | None = None
+    embeds: bool = False
+    timeout_s: int = 29
+    memory_mb: int = 512
+    routes: tuple[Route, ...] = ()
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """One EventBridge schedule; `every_s` is the profile prod, `dev_every_s` lets a dev cluster pause."""
+
+    name: str
+    target: str
+    """A function's name or, with the suffix `.asl`, a state machine's file in infra/."""
+    every_s: int
+    dev_every_s: int
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One Step Functions machine: `infra/{name}.asl.json`, whose tasks are these functions."""
+
+    name: str
+    tasks: tuple[str, ...]
+
+
+HEALTH = Route("GET", "/v1/health", ())
+"""Answered by the gateway itself (a MOCK integration), without a token."""
+
+FUNCTIONS: tuple[Function, ...] = (
+    Function(
+        "ingest",
+        "direct admission",
+        db_role="rem_ingest",
+        embeds=True,
+        memory_mb=1769,
+        routes=(Route("POST", "/v1/ingest", ("write",), text=True, idempotent=True),),
+    ),
+    Function(
+        "proposal",
+        "capture for review",
+        db_role="rem_proposal",
+        embeds=True,
+        memory_mb=1769,
+        routes=(
+            Route("POST", "/v1/ingest/proposal", ("propose", "review"), text=True, idempotent=True),
+            Route("GET", "/v1/proposals", ("propose", "review")),
+            Route("GET", "/v1/proposals/{id}", ("propose", "review")),
+        ),
+    ),
+    Function(
+        "approve",
+        "human decisions",
+        db_role="rem_approve",
+        embeds=True,
+        memory_mb=1769,
+        routes=(
+            Route("POST", "/v1/proposals/{id}/approve", ("review",), human=True, idempotent=True),
+            Route("POST", "/v1/proposals/{id}/reject", ("review",), human=True, idempotent=True),
+            Route("POST", "/v1/proposals/{id}/edit", ("review",), human=True, text=True, idempotent=True),
+            Route("POST", "/v1/proposals/decide", ("review",), human=True, idempotent=True),
+            Route("GET", "/v1/quarantine", ("review",), human=True),
+            Route("POST", "/v1/quarantine/{id}/release", ("review",), human=True, idempotent=True),
+            Route("POST", "/v1/quarantine/{id}/reject", ("review",), human=True, idempotent=True),
+            Route("GET", "/v1/conflicts", ("review",), human=True),
+            Route("POST", "/v1/conflicts/{id}/resolve", ("review",), human=True, idempotent=True),
+            Route("GET", "/v1/stats/review", ("review",), human=True),
+        ),
+    ),
+    Function(
+        "recall",
+        "reading",
+        db_role="rem_recall",
+        embeds=True,
+        memory_mb=1769,
+        routes=(
+            Route("POST", "/v1/recall", ("read",)),
+            Route("GET", "/v1/memories", ("read",)),
+            Route("GET", "/v1/memories/{id}", ("read",)),
+            Route("GET", "/v1/memories/{id}/history", ("read",)),
+        ),
+    ),
+    Function(
+        "purge",
+        "signed erasure",
+        db_role="rem_purge",
+        routes=(Route("POST", "/v1/purge", ("admin",), human=True, signed=True, idempotent=True),),
+    ),
+    Function(
+        "audit",
+        "the audit chain and the tombstones",
+        db_role="rem_audit",
+        routes=(
+            Route("GET", "/v1/audit", ("audit",), human=True),
+            Route("GET", "/v1/audit/verify", ("audit",), human=True),
+            Route("GET", "/v1/tombstones", ("audit",), human=True),
+        ),
+    ),
+    Function(
+        "admin",
+        "principals, keys, settings",
+        db_role="rem_admin",
+        routes=(
+            Route("GET", "/v1/settings", ("admin",), human=True),
+            Route("PATCH", "/v1/settings", ("admin",), human=True, signed=True),
+            Route("GET", "/v1/principals", ("admin",), human=True),
+            Route("POST", "/v1/principals", ("admin",), human=True, signed=True, idempotent=True),
+            Route("POST", "/v1/principals/{id}/keys", ("admin",), human=True, signed=True, idempotent=True),
+        ),
+    ),
+    Function(
+        "system",
+        "who am I, is it ready, what is the contract",
+        db_role="rem_system",
+        routes=(
+            Route("GET", "/v1/me", ()),
+            Route("GET", "/v1/ready", ()),
+            Route("GET", "/v1/openapi.json", ()),
+        ),
+    ),
+    Function("sweep", "expiry of proposals and operational rows", db_role="rem_sweep", timeout_s=120),
+    Function("migrate", "schema migrations", db_role="rem_migrate", timeout_s=600),
+    Function("outbox_claim", "takes due alerts", db_role="rem_outbox", timeout_s=30),
+    Function("outbox_publish", "delivers alerts", network="none", timeout_s=30, memory_mb=256),
+    Function("outbox_mark", "records deliveries", db_role="rem_outbox", timeout_s=30),
+)
+
+MACHINES: tuple[Machine, ...] = (
+    Machine("outbox", ("outbox_claim", "outbox_publish", "outbox_mark")),
+)
+
+SCHEDULES: tuple[Schedule, ...] = (
+    Schedule("sweep", "sweep", every_s=300, dev_every_s=86_400),
+    Schedule("outbox", "outbox.asl", every_s=60, dev_every_s=86_400),
+)
+
+
+def function(name: str) -> Function:
+    """The function of that name. Raises KeyError."""
+    for entry in FUNCTIONS:
+        if entry.name == name:
+            return entry
+    raise KeyError(name)

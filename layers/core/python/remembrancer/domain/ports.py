@@ -1,0 +1,54 @@
+"""What the flows need from the outside, as small protocols that store and adapters satisfy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float32]
+"""Shape (n, 384), each row of L2 norm 1."""
+
+
+class Clock(Protocol):
+    def __call__(self) -> datetime:
+        """Now, timezone-aware, UTC."""
+
+
+class Ids(Protocol):
+    def __call__(self) -> UUID:
+        """A new UUIDv7."""
+
+
+class Embedder(Protocol):
+    """A named, versioned vector space. Vectors of two contracts never share a column."""
+
+    @property
+    def contract(self) -> str: ...
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One unit vector a text. Raises EmbeddingUnavailable; never truncates (raises ValueError)."""
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of `text` in this contract's tokenizer, special tokens not counted."""
+
+
+class MacKeys(Protocol):
+    """Keyed digests for the audit chain and tombstones; the key is kept outside the database."""
+
+    def mac(self, purpose: str, tenant: UUID, message: bytes) -> bytes:
+        """HMAC-SHA-256, 32 bytes, under the tenant's key of that purpose."""
+
+
+class ScreenModel(Protocol):
+    """Layer 2 of the screen. A fault is raised as ClassifierUnavailable and fails closed."""
+
+    @property
+    def model_id(self) -> str: ...
+
+    def score(self, text: str) -> float:
+        """Probability 0..1 that the text is an attack: the maximum over its windows."""
