@@ -1,0 +1,235 @@
+"""The request bodies of the API: closed objects, bounds in code points unless they say bytes."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from remembrancer.domain.tenant_settings import Kind, Space
+
+MAX_CONTENT = 1_000_000
+MAX_PROPOSAL_CONTENT = 2_000
+MAX_SOURCE_PROMPT_BYTES = 2_048
+
+EntityKind = Literal["person", "organization", "project", "product", "place", "document", "concept", "other"]
+
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:[Zz]|[+-]\d\d:\d\d)")
+_SOURCE = re.compile(
+    r"manual|memory|structured|markdown|ump|agent_end|memory_store|session|connector:[a-z0-9_-]{1,62}"
+)
+
+
+def _instant(value: Any) -> Any:
+    """RFC 3339 with an offset, to the microsecond; years 1 to 9999 after conversion to UTC."""
+    if not isinstance(value, str):
+        return value
+    if not _RFC3339.fullmatch(value):
+        raise PydanticCustomError("instant", "not an RFC 3339 date-time with an offset")
+    try:
+        return datetime.fromisoformat(value.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise PydanticCustomError("instant", "not a date-time that exists") from None
+
+
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise PydanticCustomError("blank", "must not be blank")
+    return value
+
+
+def _source(value: str) -> str:
+    if not _SOURCE.fullmatch(value):
+        raise PydanticCustomError("source", "not a known source")
+    return value
+
+
+def _prompt_bytes(value: str) -> str:
+    if len(value.encode()) > MAX_SOURCE_PROMPT_BYTES:
+        raise PydanticCustomError("too_long", "longer than 2,048 bytes")
+    return value
+
+
+Instant = Annotated[AwareDatetime, BeforeValidator(_instant, json_schema_input_type=str)]
+Text500 = Annotated[str, StringConstraints(min_length=1, max_length=500), AfterValidator(_not_blank)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_not_blank)]
+Domain = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
+PredicateKey = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+Subject = Annotated[str, StringConstraints(min_length=1, max_length=128), AfterValidator(_not_blank)]
+Source = Annotated[str, StringConstraints(max_length=80), AfterValidator(_source)]
+Reason = Annotated[str, StringConstraints(min_length=1, max_length=500), AfterValidator(_not_blank)]
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+PublicId = Annotated[str, StringConstraints(min_length=5, max_length=64)]
+
+
+class Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True, frozen=True)
+
+
+def _check_window(valid_from: datetime | None, valid_to: datetime | None) -> None:
+    if valid_from is not None and valid_to is not None and valid_from >= valid_to:
+        raise PydanticCustomError("window", "valid_from must be before valid_to")
+
+
+class EntityIn(Closed):
+    name: Name
+    kind: EntityKind = "other"
+    aliases: Annotated[list[Name], Field(max_length=20)] = []
+
+
+class ValueIn(Closed):
+    """A typed value. Numbers and booleans may be sent as JSON numbers and booleans."""
+
+    type: Literal["string", "number", "boolean", "date", "date_time"]
+    value: Annotated[str, StringConstraints(min_length=1, max_length=500)] | bool | int | float
+    unit: Annotated[str, StringConstraints(min_length=1, max_length=64)] | None = None
+
+
+class RelationIn(Closed):
+    subject: Name
+    subject_kind: EntityKind | None = None
+    predicate: PredicateKey
+    object: Name | None = None
+    object_kind: EntityKind | None = None
+    value: ValueIn | None = None
+    polarity: Literal["+", "-"] = "+"
+    valid_from: Instant | None = None
+    valid_to: Instant | None = None
+
+    @model_validator(mode="after")
+    def _one_object(self) -> RelationIn:
+        if (self.object is None) == (self.value is None):
+            raise PydanticCustomError("one_object", "exactly one of object and value")
+        _check_window(self.valid_from, self.valid_to)
+        return self
+
+
+class Captured(Closed):
+    """What an ingest request and a proposal have in common."""
+
+    title: Text500 | None = None
+    kind: Kind = "fact"
+    domain: Domain | None = None
+    author: Name | None = None
+    source: Source = "structured"
+    assertion_kind: Literal["stated", "inferred"] = "stated"
+    observed_at: Instant | None = None
+    valid_from: Instant | None = None
+    valid_to: Instant | None = None
+    expires_at: Instant | None = None
+    data_subjects: Annotated[list[Subject], Field(max_length=20)] = []
+    source_uri: Annotated[str, StringConstraints(min_length=1, max_length=2_000)] | None = None
+    revision: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
+    entities: Annotated[list[EntityIn], Field(max_length=200)] = []
+    relations: Annotated[list[RelationIn], Field(max_length=200)] = []
+
+    @model_validator(mode="after")
+    def _window(self) -> Captured:
+        _check_window(self.valid_from, self.valid_to)
+        return self
+
+
+class IngestRequest(Captured):
+    content: Annotated[str, StringConstraints(min_length=1, max_length=MAX_CONTENT), AfterValidator(_not_blank)]
+    target_space: Space | None = None
+
+
+class ProposalRequest(Captured):
+    content: Annotated[
+        str, StringConstraints(min_length=1, max_length=MAX_PROPOSAL_CONTENT), AfterValidator(_not_blank)
+    ]
+    source_prompt: Annotated[str, AfterValidator(_prompt_bytes)] | None = None
+
+
+class Supersedes(Closed):
+    memory_id: PublicId
+    version: Annotated[int, Field(ge=1, le=2**31 - 1)]
+
+
+class ApproveRequest(Closed):
+    content_digest: Digest
+    supersedes: Supersedes | None = None
+    override_reason: Reason | None = None
+    reason: Reason | None = None
+
+
+class RejectRequest(Closed):
+    content_digest: Digest | None = None
+    reason: Reason | None = None
+
+
+class EditRequest(Closed):
+    content_digest: Digest
+    proposal: ProposalRequest
+
+
+class DecideRow(Closed):
+    proposal_id: PublicId
+    decision: Literal["approve", "reject"]
+    content_digest: Digest
+    supersedes: Supersedes | None = None
+    override_reason: Reason | None = None
+    reason: Reason | None = None
+
+
+class DecideRequest(Closed):
+    rows: Annotated[list[DecideRow], Field(min_length=1, max_length=100)]
+
+
+class ReleaseRequest(Closed):
+    content_digest: Digest
+    reason: Reason
+
+
+class QuarantineRejectRequest(Closed):
+    content_digest: Digest | None = None
+    reason: Reason | None = None
+
+
+class ResolveRequest(Closed):
+    resolution: Literal["resolved", "dismissed"]
+    reason: Reason | None = None
+
+
+class RecallRequest(Closed):
+    query: Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
+    limit: Annotated[int, Field(ge=1, le=100)] = 10
+    spaces: Annotated[list[Space], Field(min_length=1, max_length=2)] | None = None
+    domains: Annotated[list[Domain], Field(min_length=1, max_length=50)] | None = None
+    kinds: Annotated[list[Kind], Field(min_length=1, max_length=5)] | None = None
+    sources: Annotated[list[Source], Field(min_length=1, max_length=20)] | None = None
+    since: Instant | None = None
+    at: Instant | None = None
+    known_at: Instant | None = None
+
+
+class PurgeRequest(Closed):
+    memory_ids: Annotated[list[PublicId], Field(min_length=1, max_length=1_000)]
+    dry_run: bool
+    reason: Reason
+
+
+class PrincipalRequest(Closed):
+    name: Name
+    kind: Literal["agent", "human"]
+    issuer: Annotated[str, StringConstraints(min_length=1, max_length=500)]
+    subject: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    capabilities: Annotated[list[Literal["reviewer", "auditor", "admin", "pii"]], Field(max_length=4)] = []
+    team_grant: Literal["none", "read", "write"] = "none"
+
+
+class KeyRequest(Closed):
+    algorithm: Literal["ed25519", "ecdsa-p256-sha256"]
+    public_key: Annotated[str, StringConstraints(min_length=50, max_length=2_000)]

@@ -1,0 +1,39 @@
+"""What a tenant may decide about itself. Stored as JSON in the tenant's row, changed by a signed request."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Kind = Literal["fact", "procedure", "step", "decision", "episodic"]
+Space = Literal["team_shared", "private"]
+Days = Annotated[int, Field(ge=1, le=36_500)]
+
+
+class Retention(BaseModel):
+    """Days until a memory of a kind decays, unless its own expires_at says otherwise."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+    fact: Days = 365
+    episodic: Days = 30
+    procedure: Days = 730
+    step: Days = 730
+    decision: Days = 730
+
+
+class TenantSettings(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+    default_space: Space = "team_shared"
+    four_eyes: bool = False
+    """Nobody decides a proposal of their own."""
+    secrets: Literal["redact", "reject"] = "redact"
+    proposal_ttl_s: Annotated[int, Field(ge=600, le=90 * 86_400)] = 7 * 86_400
+    retention: Retention = Retention()
+
+    @property
+    def proposal_ttl(self) -> timedelta:
+        return timedelta(seconds=self.proposal_ttl_s)
