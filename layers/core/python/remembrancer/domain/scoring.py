@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 from uuid import UUID
 
+from remembrancer.domain.ids import format_id
+
 SHORT_CHARACTERS = 24
 LONG_CHARACTERS = 3000
 ENTITIES_COUNTED = 8
@@ -29,8 +31,8 @@ class Novelty:
     exact_duplicate: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready: the id as its plain UUID text."""
-        nearest = None if self.nearest_memory_id is None else str(self.nearest_memory_id)
+        """JSON-ready: the id in its public form, `mem_…`."""
+        nearest = None if self.nearest_memory_id is None else format_id("mem", self.nearest_memory_id)
         return asdict(self) | {"nearest_memory_id": nearest}
 
 
