@@ -15,6 +15,14 @@ SCOPES = ("propose", "read", "write", "review", "audit", "admin")
 HUMAN_GROUPS = ("reviewer", "auditor", "admin", "pii")
 """Capabilities of people: Cognito groups, intersected with the principal row."""
 
+GROUP_SCOPES: dict[str, tuple[str, ...]] = {
+    "reviewer": ("read", "write", "propose", "review"),
+    "auditor": ("read", "audit"),
+    "admin": ("read", "admin"),
+    "pii": (),
+}
+"""What a person's token may carry for each group: the sign-in adds these scopes and no others."""
+
 
 @dataclass(frozen=True)
 class Route:
@@ -163,15 +171,21 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("outbox_claim", "takes due alerts", db_role="rem_outbox", timeout_s=30),
     Function("outbox_publish", "delivers alerts", network="none", timeout_s=30, memory_mb=256),
     Function("outbox_mark", "records deliveries", db_role="rem_outbox", timeout_s=30),
+    Function("checkpoint_head", "reads the heads of audit chains", db_role="rem_audit", timeout_s=30),
+    Function("checkpoint_sign", "signs and stores heads", network="none", timeout_s=60, memory_mb=256),
+    Function("checkpoint_record", "records stored checkpoints", db_role="rem_audit", timeout_s=30),
+    Function("pre_token", "turns a person's groups into scopes", network="none", timeout_s=5, memory_mb=256),
 )
 
 MACHINES: tuple[Machine, ...] = (
     Machine("outbox", ("outbox_claim", "outbox_publish", "outbox_mark")),
+    Machine("checkpoint", ("checkpoint_head", "checkpoint_sign", "checkpoint_record")),
 )
 
 SCHEDULES: tuple[Schedule, ...] = (
     Schedule("sweep", "sweep", every_s=300, dev_every_s=86_400),
     Schedule("outbox", "outbox.asl", every_s=60, dev_every_s=86_400),
+    Schedule("checkpoint", "checkpoint.asl", every_s=3600, dev_every_s=86_400),
 )
 
 
