@@ -2,8 +2,8 @@
 
 Removed anywhere: zero-width space, byte-order mark, word joiner and the invisible operators, bidirectional
 controls, tag characters, soft hyphen. Joiners (ZWJ, ZWNJ) and variation selectors shape words and emoji, so
-they stay where they can act: after a visible character, at most one selector and one joiner. Elsewhere (at the
-start, after white space, in longer runs) they shape nothing and only hide data.
+they stay where they can act: after a visible character, at most one selector and one joiner. Elsewhere (at
+the start, after white space, in longer runs) they shape nothing and only hide data.
 """
 
 from __future__ import annotations

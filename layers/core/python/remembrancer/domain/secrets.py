@@ -3,8 +3,8 @@
 Provider shapes are data (`secret_rules`); what has no shape of its own is found by its name: an assignment
 (`password = ...`, `"apiKey": "..."`), a command-line option, a tag, or a sentence that states it. Both are
 searched in the view of `flat`, so invisible characters inside a key hide nothing. Every pattern runs in
-linear time (google-re2). The rules of the maintained detector `detect-secrets` are held against these by test;
-it is not imported here because its plugins load an HTTP client and backtracking patterns.
+linear time (google-re2). The rules of the maintained detector `detect-secrets` are held against these by
+test; it is not imported here because its plugins load an HTTP client and backtracking patterns.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from remembrancer.domain.secret_rules import RULES
 
 _PASSWORD = rb"pass(?:word|wd|phrase|code)?|pwd|passwort|contrase(?:n|\xfe)a|mot[ _-]de[ _-]passe"
 _TOKEN = (
-    rb"secret|token|api[ _-]?key|access[ _-]?key|auth[ _-]?key|secret[ _-]?key|private[ _-]?key|signing[ _-]?key"
-    rb"|encryption[ _-]?key|account[ _-]?key|master[ _-]?key|license[ _-]?key|app[ _-]?key|credentials?"
+    rb"secret|token|api[ _-]?key|access[ _-]?key|auth[ _-]?key|secret[ _-]?key|private[ _-]?key|"
+    rb"signing[ _-]?key|encryption[ _-]?key|account[ _-]?key|master[ _-]?key|license[ _-]?key|app[ _-]?key|credentials?"
 )
 _NAME = (
     rb"(?:("
