@@ -1,0 +1,178 @@
+"""The screen itself: every view of every field, matched against every rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from remembrancer.domain.screen import rejoin, tokens
+from remembrancer.domain.screen.context import is_reported
+from remembrancer.domain.screen.fold import latinize, may_latinize, soft_offsets, soften
+from remembrancer.domain.screen.phrases import Lexicon, PhraseRule
+from remembrancer.domain.screen.report import (
+    MAX_SIGNALS_PER_FIELD,
+    ScreenReport,
+    Severity,
+    Signal,
+    build_report,
+)
+from remembrancer.domain.screen.rules import Rule, RuleSet, load_rules
+from remembrancer.domain.screen.views import Budget, View, decoded_views, original
+
+_ROT13 = str.maketrans(
+    "abcdefghijklmnopqrstuvwxyz",
+    "nopqrstuvwxyzabcdefghijklm",
+)
+_LIMIT = MAX_SIGNALS_PER_FIELD + 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Hit:
+    """A match in a view's text. `plain` when the folded and the written text are the same but for case."""
+
+    rule: Rule
+    start: int
+    end: int
+    reported: bool
+    plain: bool
+    chain: tuple[str, ...] = ()
+
+
+def screen(fields: Mapping[str, str]) -> ScreenReport:
+    """Screen the text fields of one request, names given by the caller. Pure and deterministic; never raises.
+
+    Time is linear in the text; what may be decoded is bounded for the request as a whole.
+    """
+    rules = load_rules()
+    budget = Budget()
+    return build_report(
+        {name: _screen_field(name, text, rules, budget) for name, text in fields.items()}, rules.version
+    )
+
+
+def _screen_field(name: str, text: str, rules: RuleSet, budget: Budget) -> list[Signal]:
+    root = original(text)
+    plain: list[Signal] = []
+    normalized: list[Signal] = []
+    decoded: list[Signal] = []
+    for hit in _hits(text, rules):
+        if hit.chain:
+            decoded.append(_encoded(name, hit, root))
+            continue
+        severity = hit.rule.reported if hit.reported else hit.rule.severity
+        view = "raw" if hit.plain else "normalized"
+        signal = Signal(name, hit.rule.family, hit.rule.id, severity, hit.start, hit.end, view)
+        (plain if hit.plain else normalized).append(signal)
+    for view in decoded_views(root, budget):
+        decoded.extend(
+            _encoded(name, hit, view) for hit in _hits(view.text, rules) if view.decoded(hit.start, hit.end)
+        )
+    for start, end in budget.overflows:
+        decoded.append(
+            Signal(name, "encoded_payload", "encoded.overflow", Severity.CRITICAL, start, end, "raw")
+        )
+    budget.overflows.clear()
+    return plain + [signal for signal in normalized if not _known(signal, plain)] + decoded
+
+
+def _encoded(name: str, hit: _Hit, view: View) -> Signal:
+    chain = "+".join((*view.chain, *hit.chain))
+    start, end = view.locate(hit.start, hit.end)
+    return Signal(name, "encoded_payload", hit.rule.id, Severity.CRITICAL, start, end, f"decoded:{chain}")
+
+
+def _known(signal: Signal, others: list[Signal]) -> bool:
+    """Whether the same family was already found there, at least as grave."""
+    return any(
+        other.family == signal.family
+        and other.start < signal.end
+        and signal.start < other.end
+        and (other.severity is signal.severity or other.severity is Severity.CRITICAL)
+        for other in others
+    )
+
+
+def _hits(text: str, rules: RuleSet) -> Iterator[_Hit]:
+    """All matches in one view, spans in `text`."""
+    soft = soften(text)
+    to_text = _back(text, soft)
+    yield from _text_hits(text, soft, to_text, rules)
+    words = tokens.split(soft)
+    cut: list[tokens.Tokens] = []
+
+    def soft_span(start: int, end: int) -> tuple[int, int]:
+        if not cut:
+            cut.append(tokens.tokenize(soft))
+        return to_text(cut[0].starts[start], cut[0].ends[end - 1])
+
+    lexicon = rules.soft
+    codes = lexicon.encode(words)
+    for rule, start, end, reported in _phrase_hits(codes, lexicon, rules.soft_phrases):
+        first, last = soft_span(start, end)
+        plain = soften(text[first:last]) == text[first:last].casefold()
+        yield _Hit(rule, first, last, reported, plain)
+    turned = lexicon.encode([word.translate(_ROT13) for word in words])
+    for rule, start, end, _ in _phrase_hits(turned, lexicon, rules.soft_phrases):
+        yield _Hit(rule, *soft_span(start, end), reported=False, plain=False, chain=("rot13",))
+    if may_latinize(soft) or rejoin.has_chunks(soft):
+        latin = latinize(soft)
+        lexicon = rules.latin
+        again = rejoin.rejoined(latin, lexicon.words, rules.latin_lengths)
+        for rule, start, end, reported in _phrase_hits(
+            lexicon.encode(again.words), lexicon, rules.latin_phrases
+        ):
+            yield _Hit(
+                rule, *to_text(again.starts[start], again.ends[end - 1]), reported=reported, plain=False
+            )
+
+
+def _phrase_hits(
+    codes: str, lexicon: Lexicon, phrase_rules: tuple[tuple[Rule, PhraseRule], ...]
+) -> Iterator[tuple[Rule, int, int, bool]]:
+    present = set(codes)
+    for rule, phrases in phrase_rules:
+        if present.isdisjoint(phrases.heads) or present.isdisjoint(phrases.tails):
+            continue
+        for start, end in phrases.find(codes, _LIMIT):
+            yield rule, start, end, is_reported(codes, start, end, lexicon)
+
+
+def _text_hits(
+    text: str, soft: str, to_text: Callable[[int, int], tuple[int, int]], rules: RuleSet
+) -> Iterator[_Hit]:
+    sources = {"raw": text.encode("utf-8", "replace"), "soft": soft.encode("utf-8")}
+    for rule in rules.text_rules:
+        data = sources[rule.source]
+        where = text if rule.source == "raw" else soft
+        if rule.needs and not any(need in where for need in rule.folded_needs):
+            continue
+        count = 0
+        for match in rule.pattern.finditer(data):
+            if rule.exception is not None and rule.exception.fullmatch(match.group()):
+                continue
+            start = len(data[: match.start()].decode("utf-8"))
+            end = start + len(data[match.start() : match.end()].decode("utf-8"))
+            if start == end:
+                continue
+            if rule.source == "raw":
+                yield _Hit(rule, start, end, False, True)
+            else:
+                first, last = to_text(start, end)
+                yield _Hit(rule, first, last, False, soft[start:end] == text[first:last].casefold())
+            count += 1
+            if count == _LIMIT:
+                break
+
+
+def _back(text: str, soft: str) -> Callable[[int, int], tuple[int, int]]:
+    """The map from spans of `soft` to spans of `text`, made when first needed."""
+    offsets: list[int] = []
+
+    def locate(start: int, end: int) -> tuple[int, int]:
+        if len(soft) == len(text) and text.isascii():
+            return start, end
+        if not offsets:
+            offsets.extend(soft_offsets(text))
+        return offsets[start], offsets[end - 1] + 1
+
+    return locate

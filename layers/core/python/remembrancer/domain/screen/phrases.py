@@ -1,0 +1,213 @@
+r"""Phrase rules: patterns over words instead of letters, so that they stay short, readable and linear.
+
+A phrase is a row of elements between spaces:
+  `word`, `a|b|c`, `@class`, `set+aside` (words in a row), any of them joined by `|`; `?` after an element makes
+  it optional; `_3` is up to three tokens of the same sentence; `*3` also crosses sentence ends.
+Capitals name tokens that are not words: URL, AT, DOT, COLON, QUOTE, LINE, BREAK, NUMBER; START is the beginning of a
+sentence, line or quotation. Between two adjacent elements up to two marks of punctuation are allowed.
+A class entry may end in `*` (any ending) and may hold several words.
+
+Every word becomes one code character that stands for the set of classes it is in, a text becomes a short string
+of codes, and a rule becomes one RE2 expression over codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+
+import re2
+
+from remembrancer.domain.screen import tokens
+from remembrancer.domain.screen.fold import latinize, soften
+
+_FIRST_CODE = 0x100
+_STEM_KEY = 4
+_NAMED = {
+    "URL": tokens.URL,
+    "AT": "<at>",
+    "DOT": "<dot>",
+    "COLON": "<colon>",
+    "QUOTE": "<quote>",
+    "LINE": "<line>",
+    "BREAK": tokens.BREAK,
+    "BRACKET": "<bracket>",
+    "NUMBER": "<number>",
+}
+_MARKS = ("COLON", "QUOTE", "LINE", "BREAK", "BRACKET")
+_OPTIONS = re2.Options()
+_OPTIONS.max_mem = 32 << 20
+
+
+class Lexicon:
+    """Which classes a word is in, as code characters.
+
+    `classes` maps a class name to entries; `literals` are words that phrases name directly. With `latin` all are
+    folded as `fold.latinize` folds text.
+    """
+
+    def __init__(self, classes: Mapping[str, Sequence[str]], literals: Iterable[str], *, latin: bool) -> None:
+        self._fold = (lambda word: latinize(soften(word))) if latin else soften
+        members: dict[str, set[str]] = {}
+        stems: dict[str, set[str]] = {}
+        self._sequences: dict[str, list[tuple[str, ...]]] = {}
+        for word in literals:
+            members.setdefault(self._fold(word), set()).add("=" + word)
+        for name in _NAMED.values():
+            members.setdefault(name, set()).add("=" + name)
+        for name, entries in classes.items():
+            for entry in entries:
+                parts = entry.split()
+                if len(parts) > 1:
+                    self._sequences.setdefault(name, []).append(tuple(parts))
+                    for part in parts:
+                        members.setdefault(self._fold(part), set()).add("=" + part)
+                elif entry.endswith("*"):
+                    stems.setdefault(self._fold(entry[:-1]), set()).add(name)
+                else:
+                    members.setdefault(self._fold(entry), set()).add(name)
+        for word, names in members.items():
+            for stem, stem_names in stems.items():
+                if word.startswith(stem):
+                    names |= stem_names
+        self._codes: dict[frozenset[str], str] = {}
+        self.words = {word: self._code(frozenset(names)) for word, names in members.items()}
+        self._stems: dict[str, list[tuple[str, str]]] = {}
+        for stem in sorted(stems, key=len, reverse=True):
+            names = set().union(*(stems[other] for other in stems if stem.startswith(other)))
+            self._stems.setdefault(stem[:_STEM_KEY], []).append((stem, self._code(frozenset(names))))
+        self._by_class: dict[str, str] = {}
+        for members_of, code in self._codes.items():
+            for name in members_of:
+                self._by_class[name] = self._by_class.get(name, "") + code
+        self.any_word = self._code(frozenset())
+
+    def _code(self, names: frozenset[str]) -> str:
+        return self._codes.setdefault(names, chr(_FIRST_CODE + len(self._codes)))
+
+    def encode(self, words: Iterable[str]) -> str:
+        """One code character a token."""
+        get = self.words.get
+        return "".join([get(word) or self._unlisted(word) for word in words])
+
+    def _unlisted(self, word: str) -> str:
+        for stem, code in self._stems.get(word[:_STEM_KEY], ()):
+            if word.startswith(stem):
+                return code
+        name = tokens.kind(word)
+        if name:
+            return self.words[name]
+        return self.words["<number>"] if word.isdecimal() else self.any_word
+
+    def codes(self, name: str) -> str:
+        """All code characters of a class, of `=word` or of a named token."""
+        return self._by_class.get(name, "")
+
+    def sequences(self, name: str) -> Sequence[tuple[str, ...]]:
+        """The entries of a class that hold several words."""
+        return self._sequences.get(name, ())
+
+
+class PhraseRule:
+    """The phrases of one rule, compiled for one lexicon when first needed."""
+
+    def __init__(self, phrases: Sequence[str], lexicon: Lexicon) -> None:
+        self._phrases = phrases
+        self._lexicon = lexicon
+        self.heads = frozenset("".join(self._ends(phrase.split()) for phrase in phrases))
+        self.tails = frozenset("".join(self._ends(phrase.split()[::-1]) for phrase in phrases))
+
+    def find(self, codes: str, limit: int) -> list[tuple[int, int]]:
+        """Token spans of the first `limit` matches, marks at their edges left out."""
+        found: list[tuple[int, int]] = []
+        for match in self._pattern.finditer(codes):
+            start, end = match.span()
+            while start < end and codes[start] in self._edge:
+                start += 1
+            while end > start and codes[end - 1] in self._edge:
+                end -= 1
+            if start < end:
+                found.append((start, end))
+            if len(found) == limit:
+                break
+        return found
+
+    @cached_property
+    def _edge(self) -> str:
+        return "".join(self._lexicon.codes("=" + _NAMED[name]) for name in _MARKS)
+
+    @cached_property
+    def _pattern(self) -> re2._Regexp:
+        return re2.compile("|".join(self._compile(phrase.split()) for phrase in self._phrases), _OPTIONS)
+
+    def _compile(self, elements: list[str]) -> str:
+        out: list[str] = []
+        marks = f"[{self._edge}]{{0,2}}"
+        after_word = False
+        for element in elements:
+            if element[0] in "_*":
+                blocked = self._lexicon.codes("=" + tokens.BREAK)
+                out.append(
+                    f"[^{blocked}]{{0,{element[1:]}}}" if element[0] == "_" else f".{{0,{element[1:]}}}"
+                )
+                after_word = False
+                continue
+            optional = element.endswith("?")
+            body = self._element(element.rstrip("?"))
+            if element == "START":
+                out.append(f"(?:^|[{self._edge}])")
+            elif optional:
+                out.append(f"(?:{marks if after_word else ''}{body})?")
+            else:
+                out.append((marks if after_word else "") + body)
+            after_word = element != "START"
+        return "".join(out)
+
+    def _element(self, element: str) -> str:
+        singles: list[str] = []
+        rows: list[str] = []
+        for part in element.split("|"):
+            if part.startswith("@"):
+                singles.append(self._lexicon.codes(part[1:]))
+                rows.extend(self._row(row) for row in self._lexicon.sequences(part[1:]))
+            elif "+" in part:
+                rows.append(self._row(part.split("+")))
+            else:
+                singles.append(self._word(part))
+        single = "".join(singles)
+        return "(?:" + "|".join(([f"[{single}]"] if single else []) + rows) + ")"
+
+    def _row(self, words: Sequence[str]) -> str:
+        return f"[{self._edge}]{{0,2}}".join(f"[{self._word(word)}]" for word in words)
+
+    def _word(self, word: str) -> str:
+        if word.startswith("@"):
+            return self._lexicon.codes(word[1:])
+        return self._lexicon.codes("=" + _NAMED.get(word, word))
+
+    def _ends(self, elements: list[str]) -> str:
+        """Codes of which one must be in a matching text: the first element that is not optional."""
+        for element in elements:
+            if element[0] not in "_*" and not element.endswith("?") and element != "START":
+                codes = ""
+                for part in element.split("|"):
+                    if part.startswith("@"):
+                        codes += self._lexicon.codes(part[1:])
+                        codes += "".join(self._word(row[0]) for row in self._lexicon.sequences(part[1:]))
+                    else:
+                        codes += self._word(part.split("+")[0])
+                return codes
+        raise ValueError("a phrase needs an element that is not optional")
+
+
+def literals_of(phrases: Iterable[str]) -> set[str]:
+    """The words that phrases name directly."""
+    found: set[str] = set()
+    for phrase in phrases:
+        for element in phrase.split():
+            if element[0] in "_*" or element == "START":
+                continue
+            for part in element.rstrip("?").split("|"):
+                if not part.startswith("@"):
+                    found.update(word for word in part.split("+") if word not in _NAMED and word[0] != "@")
+    return found

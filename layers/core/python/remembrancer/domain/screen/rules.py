@@ -1,0 +1,145 @@
+"""The rule files: one TOML file a family, and the lexicons that all phrases share."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import resources
+from typing import Any
+
+import re2
+
+from remembrancer.domain.screen.fold import soften_char
+from remembrancer.domain.screen.phrases import Lexicon, PhraseRule, literals_of
+from remembrancer.domain.screen.rejoin import lengths_by_prefix
+from remembrancer.domain.screen.report import Severity
+
+FAMILIES = (
+    "instruction_override",
+    "role_spoofing",
+    "prompt_extraction",
+    "exfiltration",
+    "delayed_activation",
+    "authority_grant",
+    "persona_override",
+    "active_markup",
+    "hidden_control",
+    "encoded_payload",
+    "self_replication",
+)
+_OPTIONS = re2.Options()
+_OPTIONS.max_mem = 32 << 20
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule. `severity` holds when the text addresses the agent, `reported` when it is quoted or described.
+
+    `source` is the text its patterns read: `raw` (as written) or `soft` (folded). Phrases always read folded
+    words. A match that fully matches one of `exceptions` does not count.
+    """
+
+    id: str
+    family: str
+    severity: Severity
+    reported: Severity
+    source: str
+    phrases: tuple[str, ...]
+    patterns: tuple[str, ...]
+    exceptions: tuple[str, ...]
+    needs: tuple[str, ...]
+
+    @cached_property
+    def pattern(self) -> re2._Regexp:
+        """All patterns as one expression over UTF-8 bytes."""
+        return re2.compile("|".join(f"(?:{_folded(p, self.source)})" for p in self.patterns), _OPTIONS)
+
+    @cached_property
+    def exception(self) -> re2._Regexp | None:
+        if not self.exceptions:
+            return None
+        return re2.compile("|".join(f"(?:{_folded(p, self.source)})" for p in self.exceptions), _OPTIONS)
+
+    @cached_property
+    def folded_needs(self) -> tuple[str, ...]:
+        """A text without any of these cannot match; empty when there is no such shortcut."""
+        return tuple(_folded(need, self.source) for need in self.needs)
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """All rules, and their phrases compiled for folded words (`soft`) and for look-alike words (`latin`)."""
+
+    rules: tuple[Rule, ...]
+    classes: Mapping[str, Sequence[str]]
+    version: str
+
+    @cached_property
+    def literals(self) -> frozenset[str]:
+        return frozenset(literals_of(phrase for rule in self.rules for phrase in rule.phrases))
+
+    @cached_property
+    def soft(self) -> Lexicon:
+        return Lexicon(self.classes, self.literals, latin=False)
+
+    @cached_property
+    def latin(self) -> Lexicon:
+        return Lexicon(self.classes, self.literals, latin=True)
+
+    @cached_property
+    def soft_phrases(self) -> tuple[tuple[Rule, PhraseRule], ...]:
+        return tuple((rule, PhraseRule(rule.phrases, self.soft)) for rule in self.rules if rule.phrases)
+
+    @cached_property
+    def latin_phrases(self) -> tuple[tuple[Rule, PhraseRule], ...]:
+        return tuple((rule, PhraseRule(rule.phrases, self.latin)) for rule in self.rules if rule.phrases)
+
+    @cached_property
+    def latin_lengths(self) -> Mapping[str, tuple[int, ...]]:
+        return lengths_by_prefix(self.latin.words)
+
+    @cached_property
+    def text_rules(self) -> tuple[Rule, ...]:
+        return tuple(rule for rule in self.rules if rule.patterns)
+
+
+@cache
+def load_rules() -> RuleSet:
+    """The rules that ship with the package."""
+    folder = resources.files(__package__) / "rules"
+    digest = hashlib.sha256()
+    classes: dict[str, list[str]] = {}
+    rules: list[Rule] = []
+    for name in ("words", *FAMILIES):
+        data = (folder / f"{name}.toml").read_bytes()
+        digest.update(data)
+        content = tomllib.loads(data.decode("utf-8"))
+        for class_name, entries in content.get("words", {}).items():
+            classes[class_name] = entries.split("|")
+        rules.extend(_rule(name, item) for item in content.get("rule", ()))
+    return RuleSet(tuple(rules), classes, digest.hexdigest()[:12])
+
+
+def _rule(family: str, item: Mapping[str, Any]) -> Rule:
+    severity = Severity(item["severity"])
+    return Rule(
+        id=item["id"],
+        family=family,
+        severity=severity,
+        reported=Severity(item.get("reported", severity)),
+        source=item.get("source", "soft"),
+        phrases=tuple(item.get("phrases", ())),
+        patterns=tuple(item.get("patterns", ())),
+        exceptions=tuple(item.get("exceptions", ())),
+        needs=tuple(item.get("needs", ())),
+    )
+
+
+def _folded(pattern: str, source: str) -> str:
+    """A pattern folded as the text it will read."""
+    if source == "raw" or pattern.isascii():
+        return pattern
+    return "".join([char if char.isascii() else soften_char(char) for char in pattern])
