@@ -1,7 +1,7 @@
 """The view in which secrets and PII are searched: one byte a visible character, look-alikes of ASCII folded.
 
 A linear-time engine searches bytes, and spans must be code points of the original. Here both are the same but
-for characters that are left out (invisible ones, combining marks), for which an index is kept. Never raises:
+for characters that are left out (invisible ones, combining marks), for which positions are kept. Never raises:
 lone surrogates, NUL and unassigned code points are ordinary bytes of the view.
 """
 
@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import re2
 from numpy.typing import NDArray
 
 from remembrancer.domain.invisible import JOINERS, REMOVABLE, SELECTORS
@@ -28,14 +29,14 @@ _SPECIAL_TAGS = (0xE0000, 0xE0FFF)
 
 class Flat(NamedTuple):
     data: bytes
-    index: NDArray[np.intp] | None
+    positions: NDArray[np.intp] | None
     """Position in the original of each byte; None when they are the same."""
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Code-point span of the original for a non-empty byte span of the view."""
-        if self.index is None:
+        if self.positions is None:
             return start, end
-        return int(self.index[start]), int(self.index[end - 1]) + 1
+        return int(self.positions[start]), int(self.positions[end - 1]) + 1
 
 
 def flatten(text: str) -> Flat:
@@ -46,8 +47,17 @@ def flatten(text: str) -> Flat:
     dropped = (flat == _DROPPED) | ((codes >= _SPECIAL_TAGS[0]) & (codes <= _SPECIAL_TAGS[1]))
     if not dropped.any():
         return Flat(flat.tobytes(), None)
-    index = np.flatnonzero(~dropped)
-    return Flat(flat[index].tobytes(), index)
+    positions = np.flatnonzero(~dropped)
+    return Flat(flat[positions].tobytes(), positions)
+
+
+@cache
+def compiled(pattern: bytes) -> Any:
+    """A regular expression over a view, compiled at its first use: most texts need few of them."""
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.log_errors = False
+    return re2.compile(pattern, options)
 
 
 @cache
@@ -84,6 +94,8 @@ def _folded(character: str) -> int:
         return 0x20
     if category == "Pd":
         return 0x2D
+    if character in "‹›":
+        return 0x3C if character == "‹" else 0x3E
     if category in ("Pi", "Pf"):
         return 0x27 if character in "‘’‛‚" else 0x22
     if len(compatible) == 1 and ord(compatible) < 0x80:

@@ -1,28 +1,47 @@
 """Personal data in text: e-mail, phone, payment card, IBAN, US social security number; IP address as a flag.
 
-Candidates are found in the view of `flat` with linear-time patterns and then validated: phones by
-phonenumberslite, cards by Luhn, IBANs by ISO 7064 mod 97 and their country's length (python-stdnum).
+Candidates are found in the view of `flat` with linear-time patterns and then validated: cards by Luhn and
+IBANs by ISO 7064 mod 97 (python-stdnum), phones in `phones`. The validators are imported when a candidate
+needs them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import ipaddress
+from collections.abc import Iterable, Iterator, Sequence
 
-import re2
-
+from remembrancer.domain import phones
 from remembrancer.domain.findings import Finding, mask, merge
-from remembrancer.domain.flat import Flat, flatten
+from remembrancer.domain.flat import compiled, flatten
 
-DEFAULT_REGIONS: tuple[str, ...] = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "CH", "SE", "AU")
+DEFAULT_REGIONS = phones.DEFAULT_REGIONS
+
+_Spans = Iterator[tuple[str, int, int]]
+
+_LOCAL = rb"[A-Za-z0-9\xfe!#$%&'*+/=?^_{|}~.-]+"
+_LABEL = rb"[A-Za-z0-9\xfe](?:[A-Za-z0-9\xfe-]{0,61}[A-Za-z0-9\xfe])?"
+_EMAIL = rb"(" + _LOCAL + rb")@((?:" + _LABEL + rb"\.){1,8}(?:[A-Za-z\xfe]{2,24}|xn--[A-Za-z0-9-]{2,59}))"
+_DIGIT_RUN = rb"\d(?:[ .-]{0,2}\d){11,}"
+_CARD_SHAPE = rb"^(?:\d{12,19}|\d{3,6}(?:([ .-])\d{2,7}){1,5})$"
+_IBAN = rb"(?i)\b[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?"
+_SSN = rb"\b(\d{3})([- ])(\d{2})([- ])(\d{4})\b"
+_SSN_PLAIN = rb"(?i)\b(?:ssn|social security)[^\d\n]{0,40}(\d{3})(\d{2})(\d{4})\b"
+_IPV4 = rb"\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}"
+_VERSION_BEFORE = rb"(?i)\b(?:version|ver|release|build|v)[ .:=]{0,3}$"
+_IPV6 = rb"[0-9A-Fa-f:]{2,}:[0-9A-Fa-f:]*(?:\d{1,3}(?:\.\d{1,3}){3})?"
 
 
 def find_pii(text: str, *, regions: Sequence[str] = DEFAULT_REGIONS) -> tuple[Finding, ...]:
     """Disjoint findings by position, spans in code points: email, phone, card, iban, ssn, ip.
 
-    `regions` (ISO 3166 alpha-2): whose national phone shapes are known; numbers with a country code need none.
+    `regions` (ISO 3166 alpha-2): whose national phone shapes are known; a number with a country code needs
+    none of them.
     """
     flat = flatten(text)
-    return merge(Finding(kind, *flat.span(start, end)) for kind, start, end in _emails(flat))
+    data = flat.data
+    found = [*_emails(data), *_ibans(data), *_ssns(data), *_cards(data), *_addresses(data)]
+    found += [("phone", *span) for span in phones.find_phones(_blanked(data, found), regions)]
+    return merge(Finding(kind, *flat.span(start, end)) for kind, start, end in found)
 
 
 def mask_pii(text: str, *, regions: Sequence[str] = DEFAULT_REGIONS) -> str:
@@ -35,7 +54,7 @@ def scan_pii(text: str, *, regions: Sequence[str] = DEFAULT_REGIONS) -> frozense
     return frozenset(finding.kind for finding in find_pii(text, regions=regions))
 
 
-def maskable(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+def maskable(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Without what is only flagged."""
     return tuple(finding for finding in findings if finding.kind != "ip")
 
@@ -44,8 +63,148 @@ def pii_label(kind: str) -> str:
     return f"[redacted:{kind}]"
 
 
-def _emails(flat: Flat) -> Iterator[tuple[str, int, int]]:
-    if b"@" not in flat.data:
+def _emails(data: bytes) -> _Spans:
+    if b"@" not in data:
         return
-    for match in re2.finditer(rb"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9.-]{1,200}\.[A-Za-z]{2,24}", flat.data):
-        yield "email", match.start(), match.end()
+    for match in compiled(_EMAIL).finditer(data):
+        local = match.group(1)
+        # Quotes, slashes and equals signs are legal in a local part but are far more often around it.
+        start = match.start() + len(local) - len(_bare_local(local))
+        scale_suffix = compiled(rb"^[1-9]x\.").search(match.group(2))  # icon@2x.png
+        remote = match.group(1) == b"git" and data[match.end() : match.end() + 1] == b":"
+        if start < match.end(1) and not scale_suffix and not remote:
+            yield "email", start, match.end()
+
+
+def _bare_local(local: bytes) -> bytes:
+    cut = compiled(rb"^.*(?:[/=?|{}`*&]|(?:^|[^A-Za-z0-9\xfe])')").search(local)
+    return local[cut.end() if cut else 0 :].lstrip(b".-!#$%^~+'")
+
+
+def _cards(data: bytes) -> _Spans:
+    for match in compiled(_DIGIT_RUN).finditer(data):
+        start, end = match.span()
+        if end - start <= 40 and not _touches_word(data, start, end) and data[start - 1 : start] != b"+":
+            digits = bytes(byte for byte in match.group() if 0x30 <= byte <= 0x39).decode("ascii")
+            if _is_card(match.group(), digits):
+                yield "card", start, end
+
+
+def _is_card(written: bytes, digits: str) -> bool:
+    separators = {byte for byte in written if not 0x30 <= byte <= 0x39}
+    if len(separators) > 1 or len(set(digits)) < 3 or not _issued(digits):
+        return False
+    if not compiled(_CARD_SHAPE).search(written):
+        return False
+    from stdnum import luhn
+
+    return bool(luhn.is_valid(digits))
+
+
+def _issued(digits: str) -> bool:
+    """Whether an issuer uses this length with this first digit; times, article numbers and ids do not."""
+    first = digits[0]
+    return {
+        12: first in "56" or digits.startswith("0604"),
+        13: first in "456",
+        14: first in "356",
+        15: True,
+        16: first != "1",
+        17: first in "56",
+        18: first in "56",
+        19: first in "4569",
+    }.get(len(digits), False)
+
+
+def _ibans(data: bytes) -> _Spans:
+    regex = compiled(_IBAN)
+    match = regex.search(data)
+    while match:
+        length = _iban_length(match.group(), data[match.end() : match.end() + 1])
+        if length:
+            yield "iban", match.start(), match.start() + length
+        match = regex.search(data, match.start() + (length or 4))
+
+
+def _iban_length(candidate: bytes, following: bytes) -> int:
+    """Bytes of the valid IBAN that `candidate` begins with; 0 for none."""
+    for end in range(len(candidate), 14, -1):
+        after = candidate[end : end + 1] or following
+        if not _is_word(after) and _is_iban(candidate[:end].decode("ascii")):
+            return end
+    return 0
+
+
+def _is_iban(written: str) -> bool:
+    compact = written.replace(" ", "").replace("-", "").upper()
+    if int("".join(str(int(character, 36)) for character in compact[4:] + compact[:4])) % 97 != 1:
+        return False
+    from stdnum import iban
+
+    return bool(iban.is_valid(compact, check_country=False))
+
+
+def _ssns(data: bytes) -> _Spans:
+    for match in compiled(_SSN).finditer(data):
+        start, end = match.span()
+        one_separator = match.group(2) == match.group(4)
+        issued = _is_ssn(match.group(1), match.group(3), match.group(5))
+        if one_separator and issued and _stands_alone(data, start, end):
+            yield "ssn", start, end
+    for match in compiled(_SSN_PLAIN).finditer(data):
+        if _is_ssn(match.group(1), match.group(2), match.group(3)):
+            yield "ssn", match.start(1), match.end(3)
+
+
+def _is_ssn(area: bytes, group: bytes, serial: bytes) -> bool:
+    return area not in (b"000", b"666") and area < b"900" and group != b"00" and serial != b"0000"
+
+
+def _addresses(data: bytes) -> _Spans:
+    for match in compiled(_IPV4).finditer(data):
+        start, end = match.span()
+        version = compiled(_VERSION_BEFORE).search(data[max(0, start - 12) : start])
+        if not version and _stands_alone(data, start, end) and _is_address(match.group()):
+            yield "ip", start, end
+    if data.count(b":") < 2:
+        return
+    for match in compiled(_IPV6).finditer(data):
+        start, end = match.span()
+        if not _touches_word(data, start, end) and _is_address(match.group()):
+            yield "ip", start, end
+
+
+def _is_address(written: bytes) -> bool:
+    if written.strip(b":") == b"" or len(written) > 45:
+        return False
+    try:
+        ipaddress.ip_address(written.decode("ascii"))
+    except ValueError:
+        return False
+    return True
+
+
+def _touches_word(data: bytes, start: int, end: int) -> bool:
+    return _is_word(data[start - 1 : start]) or _is_word(data[end : end + 1])
+
+
+def _stands_alone(data: bytes, start: int, end: int) -> bool:
+    """Not a piece of a longer number, version or word."""
+    before, after = data[max(0, start - 2) : start], data[end : end + 2]
+    if _touches_word(data, start, end) or (before[-1:] in (b".", b"-") and before[:1].isalnum()):
+        return False
+    return not (after[:1] in (b".", b"-", b"/") and after[1:].isdigit())
+
+
+def _is_word(byte: bytes) -> bool:
+    return byte.isalnum() or byte in (b"_", b"\xfe")
+
+
+def _blanked(data: bytes, found: Sequence[tuple[str, int, int]]) -> bytes:
+    """`data` with what is already known blanked out, so that no phone is seen inside a card or an IBAN."""
+    if not found:
+        return data
+    remaining = bytearray(data)
+    for _, start, end in found:
+        remaining[start:end] = b"\x00" * (end - start)
+    return bytes(remaining)

@@ -27,7 +27,7 @@ PRIVATE_KEY = (
     rb"-{0,5}END (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-{0,5})?"
 )
 
-RULES: tuple[Rule, ...] = (
+_LONG_RULES: tuple[Rule, ...] = (
     Rule("private_key", (b"private key",), PRIVATE_KEY, 0.0),
     Rule("putty_key", (b"private-lines",), rb"Private-Lines: \d{1,3}((?:\s{1,4}[A-Za-z0-9+/=]{16,64})+)"),
     Rule("age_key", (b"age-secret-key-1",), rb"AGE-SECRET-KEY-1[0-9A-Za-z]{50,64}"),
@@ -62,7 +62,8 @@ RULES: tuple[Rule, ...] = (
     Rule("supabase_key", (b"sbp_", b"sb_secret_"), rb"\b(?:sbp_[0-9a-f]{40}|sb_secret_[\w-]{20,})"),
     Rule("netlify_token", (b"nfp_",), rb"\bnfp_[A-Za-z0-9]{36,}"),
     Rule("ibm_cos_hmac", (b"cos", b"hmac"),
-         rb"(?i)(?:cos|hmac)[a-z_. -]{0,40}secret[a-z_. -]{0,20}[\"']?\s{0,4}[=:]+\s{0,4}[\"']?([0-9a-f]{48})\b"),
+         rb"(?i)(?:cos|hmac)[a-z_. -]{0,40}secret[a-z_. -]{0,20}[\"']?"
+         rb"\s{0,4}[=:]+\s{0,4}[\"']?([0-9a-f]{48})\b"),
     # Code hosting, packages, infrastructure
     Rule("github_token", (b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_"), rb"\bgh[pousr]_[\w]{36,255}"),
     Rule("github_fine_grained_token", (b"github_pat_",), rb"\bgithub_pat_[\w]{22,255}"),
@@ -161,16 +162,22 @@ RULES: tuple[Rule, ...] = (
     # Formats of no one provider
     Rule("jwt", (b"eyj",),
          rb"\beyJ[\w-]{8,}(?:\.eyJ[\w-]{4,}\.[\w-]*|(?:\.[\w-]*){4}|\.[\w-]{16,}(?:\.[\w-]{8,})?)", 3.5),
+    Rule("authorization_header", (b"bearer", b"ssws"),
+         rb"(?i)\b(?:bearer|ssws)[\s:=]{1,4}[\"']?([\w.~+/-]{20,}={0,2})", 3.3),
+)  # fmt: skip
+
+SHORT_RULES: tuple[Rule, ...] = (
     Rule("connection_string", (b"://",),
-         rb"(?i)\b(?:postgres(?:ql)?|mysql|mariadb|mongodb|rediss?|amqps?|mssql|sqlserver|oracle|clickhouse|cockroachdb"
-         rb"|cassandra|neo4j|bolt|nats|kafka|couchbase|ldaps?|snowflake|redshift)(?:\+[a-z0-9]{1,20})?"
+         rb"(?i)\b(?:postgres(?:ql)?|mysql|mariadb|mongodb|rediss?|amqps?|mssql|sqlserver|oracle|clickhouse|"
+         rb"cockroachdb|cassandra|neo4j|bolt|nats|kafka|couchbase|ldaps?|snowflake|redshift)(?:\+[a-z0-9]{1,20})?"
          rb"://[^\s/:@\"'<>`]{0,100}:([^\s/\"'<>`]{1,200})@", 0.0),
     Rule("basic_auth_url", (b"://",),
-         rb"(?i)\b[a-z][a-z0-9+.-]{1,30}://[^\s/:@\"'<>`?#]{0,100}:([^\s/\"'<>`?#]{1,200})@", 0.0),
-    Rule("authorization_header", (b"bearer", b"basic", b"ssws"),
-         rb"(?i)\b(?:bearer|ssws)[\s:=]{1,4}[\"']?([\w.~+/-]{20,}={0,2})", 3.3),
+         rb"(?i)\b[a-z][a-z0-9+.-]{1,30}://[^\s/:@\"'<>`?#]{0,100}:([^\s/\"'<>`?]{1,200})@", 0.0),
     Rule("basic_auth_header", (b"basic",),
          rb"(?i)\bbasic\s{1,4}([A-Za-z0-9+/]{12,}={0,2})(?:[^A-Za-z0-9+/=]|$)", 3.0, True),
     Rule("cli_credentials", (b"curl",),
          rb"(?i)\bcurl\b[^\n]{0,200}?\s(?:-u|--user)[\s=]{1,3}[\"']?[^\s\"':]{1,80}:([^\s\"']{4,100})", 1.5),
 )  # fmt: skip
+"""Those whose secret may be short, or a variable (`${PASSWORD}`) instead of a secret."""
+
+RULES: tuple[Rule, ...] = (*_LONG_RULES, *SHORT_RULES)

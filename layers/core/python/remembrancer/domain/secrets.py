@@ -11,70 +11,52 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
-from functools import cache
-from typing import Any
-
-import re2
+from collections.abc import Callable, Iterator
 
 from remembrancer.domain.findings import Finding, mask, merge
-from remembrancer.domain.flat import flatten
-from remembrancer.domain.secret_rules import RULES
+from remembrancer.domain.flat import compiled, flatten
+from remembrancer.domain.secret_rules import RULES, SHORT_RULES, Rule
 
-_PASSWORD = rb"pass(?:word|wd|phrase|code)?|pwd|passwort|contrase(?:n|\xfe)a|mot[ _-]de[ _-]passe"
+_PASSWORD = (
+    rb"pass(?:word|wd|phrase|code)|\bpwd|_pwd|passwort|contrase(?:n|\xfe)a|mot[ _-]de[ _-]passe|"
+    rb"(?:[_.-]|db|smtp)pass"
+)
 _TOKEN = (
-    rb"secret|token|api[ _-]?key|access[ _-]?key|auth[ _-]?key|secret[ _-]?key|private[ _-]?key|"
-    rb"signing[ _-]?key|encryption[ _-]?key|account[ _-]?key|master[ _-]?key|license[ _-]?key|app[ _-]?key|credentials?"
+    rb"secret|token|credentials?|"
+    rb"(?:api|app|access|auth|secret|private|signing|encryption|account|master|license)[ _-]?key"
 )
-_NAME = (
-    rb"(?:("
-    + _PASSWORD
-    + rb")|("
-    + _TOKEN
-    + rb"))(?:s|[_-]?\d{1,2}|[_-]?(?:key|base|value|prod|dev|live|test)){0,2}"
-)
+_KINDS = rb"(?:(" + _PASSWORD + rb")|(" + _TOKEN + rb"))"
+_NAME = rb"(?i)" + _KINDS + rb"(?:s|[_-]?\d{1,2}|[_-]?(?:key|base|value|prod|dev|live|test)){0,2}"
 _ASSIGN = rb"\\{0,2}[\"'\]`]{0,2}\s{0,8}(?:=>|:=|={1,3}|:)\s{0,8}"
-_NAME_FIRST_LETTERS = (b"pass", b"pwd", b"contrase", b"mot", b"secret", b"token", b"key", b"credential")
+_HINTS = (b"pass", b"pwd", b"contrase", b"secret", b"token", b"key", b"credential")
 
-_QUOTED = (
-    rb"(?i)"
-    + _NAME
-    + _ASSIGN
-    + rb"(?:[bru]|os\.getenv\()?\\{0,2}[\"'`]{1,3}([^\"'`\r\n\\]{4,300})\\{0,2}[\"'`]"
-)
-_BARE = rb"(?i)" + _NAME + _ASSIGN + rb"([^\s\"'`,;&<>]{6,300})"
-_OPTION = rb"(?i)\s--?(?:(" + _PASSWORD + rb")|(" + _TOKEN + rb"))[ =]{1,2}[\"']?([^\s\"'`;&<>]{6,300})"
-_TAG = rb"(?i)<[a-z:]{0,20}(?:(" + _PASSWORD + rb")|(" + _TOKEN + rb"))>\s{0,8}([^\s<>]{6,300})\s{0,8}</"
+_QUOTED = _NAME + _ASSIGN + rb"[bru]?\\{0,2}[\"'`]{1,3}([^\"'`\r\n\\]{4,300})\\{0,2}[\"'`]"
+_BARE = _NAME + _ASSIGN + rb"([^\s\"'`,;&<>]{6,300})"
+_OPTION = rb"(?i)(?:^|\s)--?" + _KINDS + rb"[ =]{1,2}[\"']?([^\s\"'`;&<>]{6,300})"
+_TAG = rb"(?i)<[a-z:]{0,20}" + _KINDS + rb">\s{0,8}([^\s<>]{6,300})\s{0,8}</"
 _LOGIN = rb"(?i)\blogin\s{1,4}\S{1,80}\s{1,4}(password)()\s{1,4}(\S{4,100})"
 _STATED = (
-    rb"(?i)\b(?:(" + _PASSWORD + rb")|(" + _TOKEN + rb"))(?: (?:for|to|of|on) [^\n.:;=]{1,60}?)?"
+    rb"(?i)\b" + _KINDS + rb"(?: (?:for|to|of|on) [^\n.:;=]{1,60}?)?"
     rb"(?: (?:is|was|are|to|now|ist|est|es|set|changed|reset)){1,4}:? {0,2}[\"'`]{0,2}([^\s\"'`,;<>]{6,300})"
 )
-_NAMED = (_QUOTED, _BARE, _OPTION, _TAG, _LOGIN)
 
 _HARMLESS = (
-    rb"(?i)^(?:[<{\[(*]|\$[{(a-z_]|%[({a-z]|@|/|\.{1,2}/|~/|x{3,}|\.{3}|https?://|arn:|projects/|file:|op://|vault:|ssm:|env[.:(\[]|"
-    rb"os\.|process\.|self\.|this\.|config\.|settings\.|ctx\.|args\.|your[_-]|my[_-]|"
+    rb"(?i)^(?:[<{\[(*]|\$[{(a-z_]|%[({a-z]|@|/|\.{1,2}/|~/|x{3,}|\.{3}|https?://|arn:|projects/|file:|op://|"
+    rb"vault:|ssm:|env[.:(\[]|(?:os|process|self|this|config|settings|ctx|args)\.|(?:your|my)[_-]|"
     rb"(?:sha|md|aes|rsa|utf|base|bcrypt|argon|pbkdf|hs|rs|es|ps|oauth|saml|ed|x)[_-]?\d|"
     rb"\d{1,4}[+-]?(?:char|digit|letter|word|byte|bit|day|week|month|hour|min|sec|time|step|year|%)|"
     rb"(?:string|str|text|none|null|nil|true|false|undefined|required|optional|password|passwd|secret|token|"
-    rb"hidden|redacted|masked|removed|example|placeholder|changeme|input|number|integer|boolean)[\"').,;:!?]*$)"
+    rb"hidden|redacted|masked|removed|example|placeholder|changeme|input|number|integer|boolean)"
+    rb"[\"').,;:!?]*$)"
 )
 _IDENTIFIER = rb"^[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+[.,;)]*$|^[A-Za-z_][\w.]*[(\[]"
-_WORDS = rb"^[A-Za-z]?[a-z]*(?:[-_./:][A-Za-z]?[a-z]*|[-_./:][A-Z]+|[-_./:]?v?\d{1,4})*$|^[A-Z]+(?:[-_./:][A-Z]+|[-_./:]\d{1,4})*$"
-_PLACEHOLDER = rb"\[redacted:[a-z0-9_:]{1,48}\]"
-_PAGING = (
-    b"next",
-    b"page",
-    b"continuation",
-    b"csrf",
-    b"cancel",
-    b"max",
-    b"sort",
-    b"public",
-    b"primary",
-    b"foreign",
+_WORDS = (
+    rb"^[A-Za-z]?[a-z]*(?:[-_./:][A-Za-z]?[a-z]*|[-_./:][A-Z]+|[-_./:]?v?\d{1,4})*$|"
+    rb"^[A-Z]+(?:[-_./:][A-Z]+|[-_./:]\d{1,4})*$"
 )
+_PLACEHOLDER = rb"\[redacted:[a-z0-9_:]{1,48}\]"
+_OTHER_KEYS = rb"(?:next|page|continuation|csrf|cancel|max|sort|public|primary|foreign)[ _-]?$|\barn:\S*$"
+_LONG = rb"[\w+/=.~-]{16}"
 
 
 def find_secrets(text: str) -> tuple[Finding, ...]:
@@ -96,75 +78,91 @@ def secret_label(kind: str) -> str:
 
 def _provider_secrets(data: bytes) -> Iterator[tuple[str, int, int]]:
     lowered = data.lower()
-    for rule in RULES:
-        if not any(hint in lowered for hint in rule.hints):
+    rules = RULES if compiled(_LONG).search(data) else SHORT_RULES
+    for rule in rules:
+        for hint in rule.hints:
+            if hint in lowered:
+                yield from _matches(rule, data)
+                break
+
+
+def _matches(rule: Rule, data: bytes) -> Iterator[tuple[str, int, int]]:
+    regex = compiled(rule.pattern)
+    group = 1 if regex.groups else 0
+    for match in regex.finditer(data):
+        secret = match.group(group)
+        if _entropy(secret) < rule.entropy or (rule.mixed and not _mixed(secret)):
             continue
-        regex = _compiled(rule.pattern)
-        group = 1 if regex.groups else 0
-        for match in regex.finditer(data):
-            secret = match.group(group)
-            if _entropy(secret) < rule.entropy or (rule.mixed and not _mixed(secret)):
-                continue
-            if rule.entropy == 0.0 and group and _is_reference(secret):
-                continue
+        if not (rule in SHORT_RULES and _is_reference(secret)):
             yield rule.kind, match.start(group), match.end(group)
 
 
 def _named_secrets(data: bytes) -> Iterator[tuple[str, int, int]]:
     lowered = data.lower()
-    if not any(letters in lowered for letters in _NAME_FIRST_LETTERS):
+    if not any(hint in lowered for hint in _HINTS):
         return
-    for pattern in _NAMED:
-        quoted = pattern is _QUOTED
-        for match in _compiled(pattern).finditer(data):
-            before = lowered[max(0, match.start() - 16) : match.start()]
-            if any(word in before for word in _PAGING):
+    for pattern, is_password, is_token in _NAMED:
+        for match in compiled(pattern).finditer(data):
+            if compiled(_OTHER_KEYS).search(lowered[max(0, match.start() - 80) : match.start()]):
                 continue
-            is_password = match.start(1) >= 0
-            value = match.group(3)
-            if _is_password(value, quoted) if is_password else _is_token(value):
-                end = match.end(3) if quoted else match.start(3) + len(_trimmed(value))
-                yield ("password" if is_password else "api_key"), match.start(3), end
-    for match in _compiled(_STATED).finditer(data):
-        value = _trimmed(match.group(3))
-        if _is_stated(value):
-            kind = "password" if match.start(1) >= 0 else "api_key"
-            yield kind, match.start(3), match.start(3) + len(value)
+            named_password = match.start(1) >= 0
+            value = _trimmed(match.group(3))
+            if is_password(value) if named_password else is_token(value):
+                start = match.start(3)
+                yield ("password" if named_password else "api_key"), start, start + len(value)
 
 
-def _is_password(value: bytes, quoted: bool) -> bool:
-    value = _trimmed(_compiled(_PLACEHOLDER).sub(b"", value))
-    if len(value) < 6 or _is_reference(value) or (not quoted and _compiled(_IDENTIFIER).search(value)):
+def _is_password(value: bytes) -> bool:
+    return not compiled(_IDENTIFIER).search(value) and _is_quoted_password(value)
+
+
+def _is_quoted_password(value: bytes) -> bool:
+    value = _own(value)
+    if len(value) < 6 or b" " in value or _is_reference(value):
         return False
-    if b" " in value:
-        return False
-    return any(byte < 0x41 or 0x5A < byte < 0x61 or 0x7A < byte < 0x80 for byte in value)
+    return not value.isalpha() or _entropy(value) >= 3.6
 
 
 def _is_token(value: bytes) -> bool:
-    value = _trimmed(_compiled(_PLACEHOLDER).sub(b"", value))
-    if len(value) < 12 or b" " in value or _is_reference(value) or _compiled(_IDENTIFIER).search(value):
+    value = _own(value)
+    if len(value) < 12 or b" " in value or _is_reference(value) or compiled(_IDENTIFIER).search(value):
         return False
-    return _entropy(value) >= 2.8 and not _compiled(_WORDS).search(value)
+    return _entropy(value) >= 2.8 and not compiled(_WORDS).search(value)
 
 
-def _is_stated(value: bytes) -> bool:
-    value = _trimmed(_compiled(_PLACEHOLDER).sub(b"", value))
-    if len(value) < 6 or _is_reference(value) or _compiled(_WORDS).search(value):
+def _is_stated_password(value: bytes) -> bool:
+    value = _own(value)
+    if len(value) < 6 or _is_reference(value):
         return False
-    return any(0x30 <= byte <= 0x39 for byte in value) and any(
-        chr(byte).isalpha() for byte in value if byte < 0x80
-    )
+    letters = sum(chr(byte).isalpha() for byte in value)
+    return letters >= 2 and any(0x30 <= byte <= 0x39 for byte in value)
+
+
+_NAMED: tuple[tuple[bytes, Callable[[bytes], bool], Callable[[bytes], bool]], ...] = (
+    (_QUOTED, _is_quoted_password, _is_token),
+    (_BARE, _is_password, _is_token),
+    (_OPTION, _is_password, _is_token),
+    (_TAG, _is_quoted_password, _is_token),
+    (_LOGIN, _is_password, _is_token),
+    (_STATED, _is_stated_password, _is_token),
+)
+"""Pattern (groups: password name, token name, value), and what makes the value a password or a token."""
+
+
+def _own(value: bytes) -> bytes:
+    """Without what an earlier redaction left in it."""
+    return _trimmed(compiled(_PLACEHOLDER).sub(b"", value))
 
 
 def _is_reference(value: bytes) -> bool:
     """A placeholder, a variable, a path or the name of an algorithm: it stands for a secret, or for none."""
-    return bool(_compiled(_HARMLESS).search(_compiled(_PLACEHOLDER).sub(b"", value))) or not value
+    own = _own(value)
+    return not own or bool(compiled(_HARMLESS).search(own))
 
 
 def _trimmed(value: bytes) -> bytes:
     """Without the punctuation of the sentence around it."""
-    return value.rstrip(b".,;:!?)]}")
+    return value.rstrip(b".,;:?)]}")
 
 
 def _entropy(value: bytes) -> float:
@@ -179,12 +177,3 @@ def _mixed(value: bytes) -> bool:
         and any(0x41 <= byte <= 0x5A for byte in value)
         and any(0x61 <= byte <= 0x7A for byte in value)
     )
-
-
-@cache
-def _compiled(pattern: bytes) -> Any:
-    """Compiled at first use: most texts need a few of a hundred patterns."""
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.log_errors = False
-    return re2.compile(pattern, options)
