@@ -1,0 +1,94 @@
+"""The environment of every function, as data: the handlers' settings and `local/` compare with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from functions.manifest import Function
+
+MODEL_DIR = "/opt/model"
+"""Where the model layer unpacks."""
+
+DB_CA_FILE = "/opt/rds-ca.pem"
+"""Where the dependency layer unpacks the certificate authorities of RDS."""
+
+DB_NAME = "remembrancer"
+METRICS_NAMESPACE = "Remembrancer"
+
+_CHECKPOINT_TASKS = ("checkpoint_head", "checkpoint_sign", "checkpoint_record")
+_OUTBOX_TASKS = ("outbox_claim", "outbox_publish", "outbox_mark")
+
+
+def _every(_: Function) -> bool:
+    return True
+
+
+def _in_vpc(function: Function) -> bool:
+    return function.network == "vpc"
+
+
+def _answers_requests(function: Function) -> bool:
+    return bool(function.routes)
+
+
+def changes_state(function: Function) -> bool:
+    """Commits audited changes and so keys digests and wakes the outbox; workflow tasks only relay ids."""
+    return _in_vpc(function) and function.name not in _CHECKPOINT_TASKS + _OUTBOX_TASKS
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One environment variable: why it is there, and which functions have it."""
+
+    name: str
+    purpose: str
+    given_to: Callable[[Function], bool]
+
+
+VARIABLES: tuple[Variable, ...] = (
+    Variable("REM_PROFILE", "name of the deployment's profile", _every),
+    Variable("REM_DB_HOST", "writer endpoint of the cluster, port 5432", _in_vpc),
+    Variable("REM_DB_NAME", "database", _in_vpc),
+    Variable("REM_DB_USER", "the function's own database role, for IAM authentication", _in_vpc),
+    Variable("REM_DB_CA", "file of the certificate authorities, for sslmode=verify-full", _in_vpc),
+    Variable("REM_PUBLIC_BASES", "space-separated origins that a signature may name", _answers_requests),
+    Variable("REM_MODEL_DIR", "folder of the embedding model", lambda f: f.embeds),
+    Variable("REM_KMS_MAC_KEY", "ARN of the key that derives the tenants' HMAC keys", changes_state),
+    Variable(
+        "REM_OUTBOX_MACHINE",
+        "ARN of the state machine to start after a commit",
+        lambda f: changes_state(f) and f.name != "migrate",
+    ),
+    Variable("REM_EVENT_BUS", "name of the bus that alerts go to", lambda f: f.name == "outbox_publish"),
+    Variable("REM_SIGN_KEY", "ARN of the key that signs checkpoints", lambda f: f.name == "checkpoint_sign"),
+    Variable("REM_CHECKPOINT_BUCKET", "Object Lock bucket", lambda f: f.name == "checkpoint_sign"),
+    Variable("POWERTOOLS_SERVICE_NAME", "the function's name in logs and metrics", _every),
+    Variable("POWERTOOLS_METRICS_NAMESPACE", "namespace of the metrics", _every),
+    Variable("POWERTOOLS_LOG_LEVEL", "log level", _every),
+    Variable("POWERTOOLS_LOGGER_LOG_EVENT", "false: events carry content", _every),
+    Variable("POWERTOOLS_TRACER_CAPTURE_RESPONSE", "false: answers carry content", _every),
+    Variable("POWERTOOLS_TRACER_CAPTURE_ERROR", "false: exceptions may carry content", _every),
+)
+
+
+def names_for(function: Function) -> tuple[str, ...]:
+    """The variables that a function has, in the order of VARIABLES."""
+    return tuple(variable.name for variable in VARIABLES if variable.given_to(function))
+
+
+def constants_for(function: Function) -> dict[str, str]:
+    """The values that do not depend on a deployment."""
+    values = {
+        "REM_DB_NAME": DB_NAME,
+        "REM_DB_USER": function.db_role or "",
+        "REM_DB_CA": DB_CA_FILE,
+        "REM_MODEL_DIR": MODEL_DIR,
+        "POWERTOOLS_SERVICE_NAME": function.name,
+        "POWERTOOLS_METRICS_NAMESPACE": METRICS_NAMESPACE,
+        "POWERTOOLS_LOG_LEVEL": "INFO",
+        "POWERTOOLS_LOGGER_LOG_EVENT": "false",
+        "POWERTOOLS_TRACER_CAPTURE_RESPONSE": "false",
+        "POWERTOOLS_TRACER_CAPTURE_ERROR": "false",
+    }
+    return {name: values[name] for name in names_for(function) if name in values}

@@ -1,0 +1,25 @@
+"""The metrics that functions emit (EMF) and the alarms read, as data: the handlers compare with it.
+
+Powertools adds the dimension `service`, which is the function's name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class EmittedMetric:
+    """A metric and the functions that emit it."""
+
+    name: str
+    purpose: str
+    emitted_by: tuple[str, ...]
+
+
+SCREENED = EmittedMetric("Screened", "texts screened at a write", ("ingest", "proposal", "approve"))
+QUARANTINED = EmittedMetric("Quarantined", "texts quarantined at a write", ("ingest", "proposal", "approve"))
+CHAIN_BROKEN = EmittedMetric("ChainBroken", "audit chains found broken", ("audit", "checkpoint_head"))
+OUTBOX_AGE = EmittedMetric("OutboxAgeSeconds", "age of the oldest due alert, seconds", ("outbox_claim",))
+
+EMITTED: tuple[EmittedMetric, ...] = (SCREENED, QUARANTINED, CHAIN_BROKEN, OUTBOX_AGE)

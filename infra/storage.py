@@ -1,0 +1,78 @@
+"""Buckets: audit checkpoints under Object Lock, the page, and the access logs of both."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from infra.nag import accept, objects_id
+from infra.settings import Profile
+
+
+class Storage(Construct):
+    """Everything private, encrypted, TLS only; a dev stack empties its buckets when destroyed."""
+
+    def __init__(self, scope: Construct, id: str, profile: Profile, *, key: kms.IKey) -> None:
+        super().__init__(scope, id)
+        self._profile = profile
+        self.logs = self._bucket(
+            "Logs",
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            # CloudFront still writes its standard logs through an access control list.
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_PREFERRED,
+            lifecycle_rules=[s3.LifecycleRule(expiration=cdk.Duration.days(profile.log_days))],
+        )
+        accept(self.logs, "It is the log bucket: logging itself would never end.", "AwsSolutions-S1")
+        lock_for = cdk.Duration.days(profile.checkpoint_lock_days)
+        compliance = profile.checkpoint_lock == "COMPLIANCE"
+        self._checkpoints = self._bucket(
+            "Checkpoints",
+            encryption=s3.BucketEncryption.KMS,
+            encryption_key=key,
+            bucket_key_enabled=True,
+            versioned=True,
+            object_lock_enabled=True,
+            object_lock_default_retention=(
+                s3.ObjectLockRetention.compliance(lock_for)
+                if compliance
+                else s3.ObjectLockRetention.governance(lock_for)
+            ),
+            server_access_logs_bucket=self.logs,
+            server_access_logs_prefix="checkpoints/",
+        )
+        self.page = self._bucket(
+            "Page",
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            server_access_logs_bucket=self.logs,
+            server_access_logs_prefix="page/",
+        )
+
+    @property
+    def checkpoints_name(self) -> str:
+        return self._checkpoints.bucket_name
+
+    def may_store_checkpoints(self, grantee: iam.IRole) -> None:
+        """May add checkpoints; neither read nor remove them."""
+        where = "checkpoints/*"
+        objects = self._checkpoints.arn_for_objects(where)
+        iam.Grant.add_to_principal(grantee=grantee, actions=["s3:PutObject"], resource_arns=[objects])
+        key = self._checkpoints.encryption_key
+        assert key is not None
+        key.grant(grantee, "kms:GenerateDataKey", "kms:Decrypt")
+        accept(grantee, "One object a checkpoint, under this prefix.", objects_id(self._checkpoints, where))
+
+    def _bucket(self, id: str, **properties: object) -> s3.Bucket:
+        keep = self._profile.keep_data
+        return s3.Bucket(
+            self,
+            id,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            enforce_ssl=True,
+            minimum_tls_version=1.2,
+            removal_policy=cdk.RemovalPolicy.RETAIN if keep else cdk.RemovalPolicy.DESTROY,
+            auto_delete_objects=not keep,
+            **properties,  # type: ignore[arg-type]
+        )

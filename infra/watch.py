@@ -1,0 +1,146 @@
+"""Alarms, by metric math so that their number does not grow with the functions, and one dashboard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import batched
+
+import aws_cdk as cdk
+from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sqs as sqs
+from aws_cdk import aws_stepfunctions as sfn
+from constructs import Construct
+
+from infra.environment import METRICS_NAMESPACE
+from infra.metrics import CHAIN_BROKEN, OUTBOX_AGE, QUARANTINED, SCREENED, EmittedMetric
+from infra.settings import Profile
+
+_METRICS_PER_ALARM = 9
+"""CloudWatch takes ten in an alarm, the expression among them."""
+
+_FIVE_MINUTES = cdk.Duration.minutes(5)
+
+
+def _sum(metrics: Sequence[cloudwatch.IMetric], label: str) -> cloudwatch.MathExpression:
+    letters = "".join(filter(str.isalpha, label)).lower()
+    using = {f"{letters}{number}": metric for number, metric in enumerate(metrics)}
+    total = "+".join(f"FILL({name},0)" for name in using)
+    return cloudwatch.MathExpression(expression=total, using_metrics=using, label=label, period=_FIVE_MINUTES)
+
+
+def _emitted(metric: EmittedMetric, statistic: str = "Sum") -> list[cloudwatch.IMetric]:
+    return [
+        cloudwatch.Metric(
+            namespace=METRICS_NAMESPACE,
+            metric_name=metric.name,
+            dimensions_map={"service": function},
+            statistic=statistic,
+            period=_FIVE_MINUTES,
+        )
+        for function in metric.emitted_by
+    ]
+
+
+class Watch(Construct):
+    """dev has the alarms that mean harm; prod also those that mean trouble."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        profile: Profile,
+        *,
+        topic: sns.ITopic,
+        functions: Iterable[lambda_.Function],
+        machines: Iterable[sfn.StateMachine],
+        api: apigateway.RestApi,
+        dead_letters: sqs.Queue,
+        cluster_id: str,
+    ) -> None:
+        super().__init__(scope, id)
+        self._prefix = profile.prefix
+        self._action = actions.SnsAction(topic)
+        functions, machines = list(functions), list(machines)
+        self._dashboard = cloudwatch.Dashboard(
+            self, "Dashboard", dashboard_name=profile.prefix, default_interval=cdk.Duration.days(1)
+        )
+        errors = [function.metric_errors() for function in functions]
+        throttles = [function.metric_throttles() for function in functions]
+        depth = dead_letters.metric_approximate_number_of_messages_visible(statistic="Maximum")
+        failures = [
+            metric
+            for machine in machines
+            for metric in (machine.metric_failed(), machine.metric_timed_out(), machine.metric_aborted())
+        ]
+        broken = _sum(_emitted(CHAIN_BROKEN), "chains broken")
+        self._alarm_sums("FunctionErrors", errors, "A function failed.")
+        self._alarm_sums("WorkflowFailures", failures, "A workflow failed, timed out or was aborted.")
+        self._alarm("DeadLetters", depth, 1, "Work or an alert could not be delivered.")
+        self._alarm("ChainBroken", broken, 1, "An audit chain does not verify: treat as an incident.")
+
+        latency = api.metric_latency(statistic="p99", period=_FIVE_MINUTES)
+        faults = api.metric_server_error(statistic="Sum", period=_FIVE_MINUTES)
+        acu = cloudwatch.Metric(
+            namespace="AWS/RDS",
+            metric_name="ACUUtilization",
+            dimensions_map={"DBClusterIdentifier": cluster_id},
+            statistic="Average",
+            period=_FIVE_MINUTES,
+        )
+        quarantined = _emitted(QUARANTINED)
+        screened = _emitted(SCREENED)
+        share = cloudwatch.MathExpression(
+            expression="IF(s>=20, 100*q/s, 0)",
+            using_metrics={"q": _sum(quarantined, "quarantined"), "s": _sum(screened, "screened")},
+            label="quarantined, percent",
+            period=_FIVE_MINUTES,
+        )
+        age = _emitted(OUTBOX_AGE, "Maximum")[0]
+        letter_age = dead_letters.metric_approximate_age_of_oldest_message(statistic="Maximum")
+        if profile.all_alarms:
+            self._alarm_sums("Throttles", throttles, "A function was throttled.")
+            self._alarm("ApiFaults", faults, 5, "The API answered with server errors.")
+            self._alarm("ApiLatency", latency, 5_000, "The slowest hundredth of requests took over 5 s.", 3)
+            self._alarm("DatabaseBusy", acu, 90, "The cluster is near its largest size.", 3)
+            self._alarm(
+                "QuarantineRate", share, 30, "Many writes were quarantined: an attack, or a bad rule.", 2
+            )
+            self._alarm("OutboxAge", age, 600, "Alerts wait for more than ten minutes.")
+            self._alarm("DeadLetterAge", letter_age, 86_400, "A dead letter has been lying for a day.")
+
+        self._row("Requests", [api.metric_count(), faults, api.metric_client_error()], [latency])
+        self._row("Functions: errors and throttles", errors, throttles)
+        self._row("Admission and audit", [share], [broken])
+        self._row("Alerts and workflows", [age, depth, letter_age], failures)
+        self._row("Database", [acu], [])
+
+    def _alarm(
+        self, id: str, metric: cloudwatch.IMetric, threshold: float, description: str, periods: int = 1
+    ) -> None:
+        alarm = cloudwatch.Alarm(
+            self,
+            id,
+            alarm_name=f"{self._prefix}-{id}",
+            alarm_description=description,
+            metric=metric,
+            threshold=threshold,
+            evaluation_periods=periods,
+            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        )
+        alarm.add_alarm_action(self._action)
+
+    def _alarm_sums(self, id: str, metrics: Sequence[cloudwatch.IMetric], description: str) -> None:
+        for number, group in enumerate(batched(metrics, _METRICS_PER_ALARM), start=1):
+            self._alarm(f"{id}{number}", _sum(group, id), 1, description)
+
+    def _row(
+        self, title: str, left: Sequence[cloudwatch.IMetric], right: Sequence[cloudwatch.IMetric]
+    ) -> None:
+        self._dashboard.add_widgets(
+            cloudwatch.GraphWidget(title=title, left=list(left), right=list(right), width=24, height=6)
+        )
