@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from remembrancer.domain.screen import rejoin, tokens
-from remembrancer.domain.screen.context import is_reported
+from remembrancer.domain.screen.context import Speech, in_quotes, speech
 from remembrancer.domain.screen.fold import latinize, may_latinize, soft_offsets, soften
 from remembrancer.domain.screen.phrases import Lexicon, PhraseRule
 from remembrancer.domain.screen.report import (
@@ -134,16 +134,21 @@ def _phrase_hits(
         if present.isdisjoint(phrases.heads) or present.isdisjoint(phrases.tails):
             continue
         for start, end in phrases.find(codes, _LIMIT):
-            yield rule, start, end, is_reported(codes, start, end, lexicon)
+            how = speech(codes, start, end, lexicon)
+            if not (rule.narrated_clean and how is Speech.NARRATED):
+                yield rule, start, end, how is not Speech.DIRECTIVE
 
 
 def _text_hits(
     text: str, soft: str, to_text: Callable[[int, int], tuple[int, int]], rules: RuleSet
 ) -> Iterator[_Hit]:
     sources = {"raw": text.encode("utf-8", "replace"), "soft": soft.encode("utf-8")}
+    ascii_only = text.isascii()
     for rule in rules.text_rules:
         data = sources[rule.source]
         where = text if rule.source == "raw" else soft
+        if rule.unicode and ascii_only:
+            continue
         if rule.needs and not any(need in where for need in rule.folded_needs):
             continue
         count = 0
@@ -158,7 +163,8 @@ def _text_hits(
                 yield _Hit(rule, start, end, False, True)
             else:
                 first, last = to_text(start, end)
-                yield _Hit(rule, first, last, False, soft[start:end] == text[first:last].casefold())
+                reported = rule.reported is not rule.severity and in_quotes(soft, start, end)
+                yield _Hit(rule, first, last, reported, soft[start:end] == text[first:last].casefold())
             count += 1
             if count == _LIMIT:
                 break

@@ -2,7 +2,8 @@ r"""Phrase rules: patterns over words instead of letters, so that they stay shor
 
 A phrase is a row of elements between spaces:
   `word`, `a|b|c`, `@class`, `set+aside` (words in a row), any of them joined by `|`; `?` after an element makes
-  it optional; `_3` is up to three tokens of the same sentence; `*3` also crosses sentence ends.
+  it optional; `_3` is up to three tokens of the same sentence, `~3` the same but not ending in a narrator (class
+  `self`).
 Capitals name tokens that are not words: URL, AT, DOT, COLON, QUOTE, LINE, BREAK, NUMBER; START is the beginning of a
 sentence, line or quotation. Between two adjacent elements up to two marks of punctuation are allowed.
 A class entry may end in `*` (any ending) and may hold several words.
@@ -145,7 +146,7 @@ class PhraseRule:
         marks = f"[{self._edge}]{{0,2}}"
         after_word = False
         for element in elements:
-            if element[0] in "_*":
+            if element[0] in "_~":
                 blocked = self._lexicon.codes("=" + tokens.BREAK)
                 out.append(
                     f"[^{blocked}]{{0,{element[1:]}}}" if element[0] == "_" else f".{{0,{element[1:]}}}"
@@ -162,6 +163,12 @@ class PhraseRule:
                 out.append((marks if after_word else "") + body)
             after_word = element != "START"
         return "".join(out)
+
+    def _filler(self, kind: str, most: int) -> str:
+        stop = self._lexicon.codes("=" + tokens.BREAK)
+        if kind == "_":
+            return f"[^{stop}]{{0,{most}}}"
+        return f"(?:[^{stop}]{{0,{most - 1}}}[^{stop}{self._lexicon.codes('self')}])?"
 
     def _element(self, element: str) -> str:
         singles: list[str] = []
@@ -188,7 +195,7 @@ class PhraseRule:
     def _ends(self, elements: list[str]) -> str:
         """Codes of which one must be in a matching text: the first element that is not optional."""
         for element in elements:
-            if element[0] not in "_*" and not element.endswith("?") and element != "START":
+            if element[0] not in "_~" and not element.endswith("?") and element != "START":
                 codes = ""
                 for part in element.split("|"):
                     if part.startswith("@"):
@@ -205,7 +212,7 @@ def literals_of(phrases: Iterable[str]) -> set[str]:
     found: set[str] = set()
     for phrase in phrases:
         for element in phrase.split():
-            if element[0] in "_*" or element == "START":
+            if element[0] in "_~" or element == "START":
                 continue
             for part in element.rstrip("?").split("|"):
                 if not part.startswith("@"):

@@ -36,8 +36,10 @@ _OPTIONS.max_mem = 32 << 20
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule. `severity` holds when the text addresses the agent, `reported` when it is quoted or described.
+    """One rule. `severity` holds when the text addresses the agent, `reported` when it is quoted or told.
 
+    With `narrated_clean` a match whose subject is a narrator ("I", "they") does not count. `unicode` rules can
+    only match text outside ASCII.
     `source` is the text its patterns read: `raw` (as written) or `soft` (folded). Phrases always read folded
     words. A match that fully matches one of `exceptions` does not count.
     """
@@ -46,7 +48,9 @@ class Rule:
     family: str
     severity: Severity
     reported: Severity
+    narrated_clean: bool
     source: str
+    unicode: bool
     phrases: tuple[str, ...]
     patterns: tuple[str, ...]
     exceptions: tuple[str, ...]
@@ -130,7 +134,9 @@ def _rule(family: str, item: Mapping[str, Any]) -> Rule:
         family=family,
         severity=severity,
         reported=Severity(item.get("reported", severity)),
+        narrated_clean=item.get("narrated") == "clean",
         source=item.get("source", "soft"),
+        unicode=item.get("unicode", False),
         phrases=tuple(item.get("phrases", ())),
         patterns=tuple(item.get("patterns", ())),
         exceptions=tuple(item.get("exceptions", ())),
