@@ -81,6 +81,10 @@ def refused(headers, **options):
     return caught.value.code, *(error.code for error in caught.value.errors)
 
 
+def raw_signature(field):
+    return base64.b64decode(field.removeprefix("admin=:").removesuffix(":"))
+
+
 @pytest.fixture(params=PRIVATE)
 def algorithm(request):
     return request.param
@@ -108,13 +112,13 @@ def test_the_evidence_is_the_digest_of_the_signature_base():
         f'"content-type": application/json\n"@signature-params": {parameters}'
     ).encode()
     assert verified(headers).base_digest == hashlib.sha256(base).digest()
-    raw = base64.b64decode(headers["Signature"].removeprefix("admin=:").removesuffix(":"))
+    raw = raw_signature(headers["Signature"])
     PRIVATE["ed25519"].public_key().verify(raw, base)
 
 
 def test_ecdsa_signatures_are_raw_r_and_s_as_a_browser_makes_them():
     headers = signed("ecdsa-p256-sha256")
-    raw = base64.b64decode(headers["Signature"].removeprefix("admin=:").removesuffix(":"))
+    raw = raw_signature(headers["Signature"])
     assert len(raw) == 64
     der = PRIVATE["ecdsa-p256-sha256"].sign(b"any", ec.ECDSA(hashes.SHA256()))
     assert decode_dss_signature(der)
@@ -334,22 +338,22 @@ def test_two_signatures_are_refused():
 HEADERS = signed()
 
 
-@given(st.sampled_from(sorted(HEADERS)), st.data())
+@given(st.sampled_from(sorted(HEADERS)), st.integers(0, 10**6), st.integers(0, 7))
+@example("Signature", len(HEADERS["Signature"]) - 4, 0)
+@example("Signature", len(HEADERS["Signature"]) - 4, 1)
 @settings(max_examples=300)
-def test_a_flipped_bit_is_never_accepted(name, data):
+def test_a_flipped_bit_is_never_accepted(name, place, bit):
     value = bytearray(HEADERS[name].encode())
-    value[data.draw(st.integers(0, len(value) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    value[place % len(value)] ^= 1 << bit
     changed = value.decode("latin-1")
     try:
         verified(HEADERS | {name: changed})
     except Problem as problem:
         assert problem.status == 401
     else:
-        # Base64 leaves bits of a last character unused, and a label is not signed: the same signature.
+        # Base64 leaves bits of the last character unused: the same signature, spelled otherwise.
         assert name == "Signature"
-        assert base64.b64decode(changed.split("=:")[1].rstrip(":")) == base64.b64decode(
-            HEADERS[name].split("=:")[1].rstrip(":")
-        )
+        assert raw_signature(changed) == raw_signature(HEADERS[name])
 
 
 @given(st.binary(min_size=1, max_size=40))
