@@ -19,6 +19,8 @@ from remembrancer.domain.problems import FieldError, Problem
 
 MAX_BYTES = 5 * 1024 * 1024
 MAX_DEPTH = 32
+MAX_VALUES = 200_000
+"""Members and items of all objects and lists: small values cost fifty times their text in memory."""
 MAX_ERRORS = 10
 MAX_INTEGER = 2**63 - 1
 MAX_NUMBER_CHARS = 64
@@ -63,14 +65,17 @@ def parse_body(raw: str | bytes, *, is_base64: bool, names: Collection[str] = fr
 
     `names` are the field names of the contract: pointers show only these and indexes, so a fault below
     an unknown name is charged to the nearest known parent. Raises Problem input_budget_exceeded above
-    MAX_BYTES, else malformed_request with one FieldError a fault, at most MAX_ERRORS.
+    MAX_BYTES or MAX_VALUES, else malformed_request with one FieldError a fault, at most MAX_ERRORS.
     """
     body = _bytes_of(raw, is_base64)
     if len(body) > MAX_BYTES:
         raise Problem("input_budget_exceeded")
     text = _decode(body)
-    if _depth(body) > MAX_DEPTH:
+    skeleton = _STRING.sub(b"", body)
+    if _depth(skeleton) > MAX_DEPTH:
         raise _malformed("too_deep", f"Objects and lists nest at most {MAX_DEPTH} levels.")
+    if sum(map(skeleton.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise Problem("input_budget_exceeded")
     try:
         value = json.loads(
             text,
@@ -117,9 +122,9 @@ def _decode(body: bytes) -> str:
         raise _malformed("not_utf8", "The body is not UTF-8.") from None
 
 
-def _depth(body: bytes) -> int:
-    """The deepest nesting of brackets outside strings; exact for JSON, some number for anything else."""
-    brackets = _STRING.sub(b"", body).translate(_STEPS, _NOT_BRACKETS)
+def _depth(skeleton: bytes) -> int:
+    """The deepest nesting of brackets in a text without its strings; exact for JSON."""
+    brackets = skeleton.translate(_STEPS, _NOT_BRACKETS)
     return max(accumulate(array("b", brackets)), default=0)
 
 
