@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-PLACEHOLDER = re.compile(r"\[redacted:[a-z0-9_:]{1,48}\]")
+PLACEHOLDER = re.compile(r"\[redacted:(?:email|phone|card|iban|ssn|text|secret:[a-z_]{3,32})\]")
 """What `mask` leaves behind; no detector may take it for a finding."""
 
 

@@ -1,8 +1,8 @@
 """The view in which secrets and PII are searched: one byte a visible character, look-alikes of ASCII folded.
 
 A linear-time engine searches bytes, and spans must be code points of the original. Here both are the same but
-for characters that are left out (invisible ones, combining marks), for which positions are kept. Never raises:
-lone surrogates, NUL and unassigned code points are ordinary bytes of the view.
+for characters that are left out (invisible ones, combining marks), for which positions are kept. Never
+raises: lone surrogates, NUL and unassigned code points are ordinary bytes of the view.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ the words beside it speak of a telephone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,10 +19,8 @@ DEFAULT_REGIONS: tuple[str, ...] = (
 VALIDATED = 1000
 """Distinct candidates of one text that are validated; beyond, the shape alone decides (bounded time)."""
 
-_SHAPE = (
-    rb"(?:\+|\b00)?(?:\(?\d{1,5}\)?)(?:[ ./-]{0,2}\(?\d{1,11}\)?){0,7}(?:[ ,;]{0,2}(?:x|ext\.?|#) ?\d{1,6})?"
-)
-_EXTENSION = rb"(?i)[ ,;]{0,2}(?:x|ext\.?|#) ?\d{1,6}$"
+_SHAPE = rb"\+?\(?\d(?:\)?[ ./-]{0,2}\(?\d){6,19}\)?(?:[ ,;]{0,2}(?:x|ext\.?|#) ?\d{1,6})?"
+_EXTENSION = re.compile(rb"[ ,;]{0,2}(?:x|ext\.?|#) ?\d{1,6}$", re.IGNORECASE)
 _CUE_BEFORE = (
     rb"(?i)(?:\b(?:phone|telephone|tel|mobile|mob|cell|cellphone|fax|desk|call(?:ed|ing)?|dial|ring|"
     rb"text(?:ed)?|sms|whatsapp|signal|reach(?:ed)?|answer(?:ing)?|registered|hotline|landline|pager|"
@@ -55,8 +54,7 @@ def find_phones(data: bytes, regions: Sequence[str] = DEFAULT_REGIONS) -> Iterat
     for match in compiled(_SHAPE).finditer(data):
         start, end = _trimmed(data, *match.span())
         written = data[start:end]
-        digits = sum(0x30 <= byte <= 0x39 for byte in written)
-        if not 7 <= digits <= 21 or _part_of_more(data, start, end) or compiled(_DATE).search(written):
+        if _part_of_more(data, start, end) or compiled(_DATE).search(written):
             continue
         before, after = data[max(0, start - 48) : start], data[end : end + 48]
         if compiled(_NOT_PHONE).search(before) or compiled(_STREET_AFTER).search(after):
@@ -90,7 +88,7 @@ def _part_of_more(data: bytes, start: int, end: int) -> bool:
 def _is_phone(written: str, cued: bool, regions: Sequence[str]) -> bool:
     import phonenumbers
 
-    core = compiled(_EXTENSION).sub(b"", written.encode("ascii")).decode("ascii")
+    core = _EXTENSION.sub(b"", written.encode("ascii")).decode("ascii")
     digits = "".join(character for character in core if character.isdigit())
     if len(digits) > 15 + 2 or len(set(digits)) < 2:
         return False

@@ -8,6 +8,7 @@ needs them.
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from remembrancer.domain import phones
@@ -19,16 +20,26 @@ DEFAULT_REGIONS = phones.DEFAULT_REGIONS
 _Spans = Iterator[tuple[str, int, int]]
 
 _LOCAL = rb"[A-Za-z0-9\xfe!#$%&'*+/=?^_{|}~.-]+"
+_AROUND = re.compile(rb"(?s).*(?:[/=?|{}`*&]|(?<![A-Za-z0-9\xfe])')")
 _LABEL = rb"[A-Za-z0-9\xfe](?:[A-Za-z0-9\xfe-]{0,61}[A-Za-z0-9\xfe])?"
 _EMAIL = rb"(" + _LOCAL + rb")@((?:" + _LABEL + rb"\.){1,8}(?:[A-Za-z\xfe]{2,24}|xn--[A-Za-z0-9-]{2,59}))"
 _DIGIT_RUN = rb"\d(?:[ .-]{0,2}\d){11,}"
 _CARD_SHAPE = rb"^(?:\d{12,19}|\d{3,6}(?:([ .-])\d{2,7}){1,5})$"
 _IBAN = rb"(?i)\b[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?"
-_SSN = rb"\b(\d{3})([- ])(\d{2})([- ])(\d{4})\b"
-_SSN_PLAIN = rb"(?i)\b(?:ssn|social security)[^\d\n]{0,40}(\d{3})(\d{2})(\d{4})\b"
-_IPV4 = rb"\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}"
-_VERSION_BEFORE = rb"(?i)\b(?:version|ver|release|build|v)[ .:=]{0,3}$"
-_IPV6 = rb"[0-9A-Fa-f:]{2,}:[0-9A-Fa-f:]*(?:\d{1,3}(?:\.\d{1,3}){3})?"
+_SSN = rb"\b\d{3}[- ]\d{2}[- ]\d{4}\b"
+_SSN_PLAIN = rb"(?i)\b(?:ssn|social security)[^\d\n]{0,40}(\d{9})\b"
+_OCTET = rb"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
+_IPV4 = rb"\b" + _OCTET + rb"(?:\." + _OCTET + rb"){3}\b"
+_VERSION_BEFORE = re.compile(rb"\b(?:version|ver|release|build|v)[ .:=]{0,3}$", re.IGNORECASE)
+_HEXTET = rb"[0-9A-Fa-f]{1,4}"
+_HEXTETS = _HEXTET + rb"(?::" + _HEXTET + rb"){0,6}"
+_IPV6 = (
+    rb"(?:" + _HEXTET + rb":){7}" + _HEXTET + rb"|"
+    rb"(?:" + _HEXTETS + rb"::(?:" + _HEXTETS + rb")?|::" + _HEXTETS + rb")"
+    rb"(?::\d{1,3}(?:\.\d{1,3}){3})?"
+)
+_VALIDATED = 2000
+"""IBAN candidates of one text that are validated; beyond, the shape alone decides (bounded time)."""
 
 
 def find_pii(text: str, *, regions: Sequence[str] = DEFAULT_REGIONS) -> tuple[Finding, ...]:
@@ -67,17 +78,20 @@ def _emails(data: bytes) -> _Spans:
     if b"@" not in data:
         return
     for match in compiled(_EMAIL).finditer(data):
-        local = match.group(1)
-        # Quotes, slashes and equals signs are legal in a local part but are far more often around it.
-        start = match.start() + len(local) - len(_bare_local(local))
-        scale_suffix = compiled(rb"^[1-9]x\.").search(match.group(2))  # icon@2x.png
-        remote = match.group(1) == b"git" and data[match.end() : match.end() + 1] == b":"
-        if start < match.end(1) and not scale_suffix and not remote:
-            yield "email", start, match.end()
+        start, end = match.span()
+        at = match.end(1)
+        start = at - len(_bare_local(data[start:at]))
+        scale_suffix = data[at + 2 : at + 4] == b"x."  # icon@2x.png
+        remote = data[start:at] == b"git" and data[end : end + 1] == b":"
+        if start < at and not scale_suffix and not remote:
+            yield "email", start, end
 
 
 def _bare_local(local: bytes) -> bytes:
-    cut = compiled(rb"^.*(?:[/=?|{}`*&]|(?:^|[^A-Za-z0-9\xfe])')").search(local)
+    """Without leading marks that are legal in a local part but are far more often around an address."""
+    if local.isalnum():
+        return local
+    cut = _AROUND.search(local)
     return local[cut.end() if cut else 0 :].lstrip(b".-!#$%^~+'")
 
 
@@ -119,24 +133,29 @@ def _issued(digits: str) -> bool:
 def _ibans(data: bytes) -> _Spans:
     regex = compiled(_IBAN)
     match = regex.search(data)
+    validated = 0
     while match:
-        length = _iban_length(match.group(), data[match.end() : match.end() + 1])
+        start, end = match.span()
+        validated += 1
+        length = _iban_length(data[start : end + 1]) if validated <= _VALIDATED else end - start
         if length:
-            yield "iban", match.start(), match.start() + length
-        match = regex.search(data, match.start() + (length or 4))
+            yield "iban", start, start + length
+        match = regex.search(data, start + (length or 4))
 
 
-def _iban_length(candidate: bytes, following: bytes) -> int:
-    """Bytes of the valid IBAN that `candidate` begins with; 0 for none."""
-    for end in range(len(candidate), 14, -1):
-        after = candidate[end : end + 1] or following
-        if not _is_word(after) and _is_iban(candidate[:end].decode("ascii")):
+def _iban_length(candidate: bytes) -> int:
+    """Bytes of the valid IBAN that `candidate` (with the byte after it) begins with; 0 for none."""
+    for end in range(min(len(candidate), 42), 14, -1):
+        whole = _is_word(candidate[end - 1 : end]) and not _is_word(candidate[end : end + 1])
+        if whole and _is_iban(candidate[:end].decode("ascii", "replace")):
             return end
     return 0
 
 
 def _is_iban(written: str) -> bool:
     compact = written.replace(" ", "").replace("-", "").upper()
+    if not (compact.isascii() and compact.isalnum()):
+        return False
     if int("".join(str(int(character, 36)) for character in compact[4:] + compact[:4])) % 97 != 1:
         return False
     from stdnum import iban
@@ -147,13 +166,13 @@ def _is_iban(written: str) -> bool:
 def _ssns(data: bytes) -> _Spans:
     for match in compiled(_SSN).finditer(data):
         start, end = match.span()
-        one_separator = match.group(2) == match.group(4)
-        issued = _is_ssn(match.group(1), match.group(3), match.group(5))
-        if one_separator and issued and _stands_alone(data, start, end):
+        issued = _is_ssn(data[start : start + 3], data[start + 4 : start + 6], data[start + 7 : end])
+        if issued and data[start + 3] == data[start + 6] and _stands_alone(data, start, end):
             yield "ssn", start, end
     for match in compiled(_SSN_PLAIN).finditer(data):
-        if _is_ssn(match.group(1), match.group(2), match.group(3)):
-            yield "ssn", match.start(1), match.end(3)
+        start, end = match.start(1), match.end()
+        if _is_ssn(data[start : start + 3], data[start + 3 : start + 5], data[start + 5 : end]):
+            yield "ssn", start, end
 
 
 def _is_ssn(area: bytes, group: bytes, serial: bytes) -> bool:
@@ -161,24 +180,24 @@ def _is_ssn(area: bytes, group: bytes, serial: bytes) -> bool:
 
 
 def _addresses(data: bytes) -> _Spans:
-    for match in compiled(_IPV4).finditer(data):
-        start, end = match.span()
-        version = compiled(_VERSION_BEFORE).search(data[max(0, start - 12) : start])
-        if not version and _stands_alone(data, start, end) and _is_address(match.group()):
-            yield "ip", start, end
-    if data.count(b":") < 2:
-        return
-    for match in compiled(_IPV6).finditer(data):
-        start, end = match.span()
-        if not _touches_word(data, start, end) and _is_address(match.group()):
-            yield "ip", start, end
+    if b"." in data:
+        for match in compiled(_IPV4).finditer(data):
+            start, end = match.span()
+            version = _VERSION_BEFORE.search(data[max(0, start - 12) : start])
+            if not version and _stands_alone(data, start, end):
+                yield "ip", start, end
+    if b":" in data:
+        for match in compiled(_IPV6).finditer(data):
+            start, end = match.span()
+            if not _touches_word(data, start, end) and _is_ipv6(data[start:end]):
+                yield "ip", start, end
 
 
-def _is_address(written: bytes) -> bool:
-    if written.strip(b":") == b"" or len(written) > 45:
-        return False
+def _is_ipv6(written: bytes) -> bool:
+    if not any(0x30 <= byte <= 0x39 for byte in written):
+        return False  # a scope operator: `dead::beef` is code more often than an address
     try:
-        ipaddress.ip_address(written.decode("ascii"))
+        ipaddress.IPv6Address(written.decode("ascii"))
     except ValueError:
         return False
     return True

@@ -10,10 +10,11 @@ test; it is not imported here because its plugins load an HTTP client and backtr
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from remembrancer.domain.findings import Finding, mask, merge
+from remembrancer.domain.findings import PLACEHOLDER, Finding, mask, merge
 from remembrancer.domain.flat import compiled, flatten
 from remembrancer.domain.secret_rules import RULES, SHORT_RULES, Rule
 
@@ -40,7 +41,7 @@ _STATED = (
     rb"(?: (?:is|was|are|to|now|ist|est|es|set|changed|reset)){1,4}:? {0,2}[\"'`]{0,2}([^\s\"'`,;<>]{6,300})"
 )
 
-_HARMLESS = (
+_HARMLESS = re.compile(
     rb"(?i)^(?:[<{\[(*]|\$[{(a-z_]|%[({a-z]|@|/|\.{1,2}/|~/|x{3,}|\.{3}|https?://|arn:|projects/|file:|op://|"
     rb"vault:|ssm:|env[.:(\[]|(?:os|process|self|this|config|settings|ctx|args)\.|(?:your|my)[_-]|"
     rb"(?:sha|md|aes|rsa|utf|base|bcrypt|argon|pbkdf|hs|rs|es|ps|oauth|saml|ed|x)[_-]?\d|"
@@ -49,12 +50,12 @@ _HARMLESS = (
     rb"hidden|redacted|masked|removed|example|placeholder|changeme|input|number|integer|boolean)"
     rb"[\"').,;:!?]*$)"
 )
-_IDENTIFIER = rb"^[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+[.,;)]*$|^[A-Za-z_][\w.]*[(\[]"
+_IDENTIFIER = re.compile(rb"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+[.,;)]*$|[A-Za-z_][\w.]*[(\[]")
 _WORDS = (
     rb"^[A-Za-z]?[a-z]*(?:[-_./:][A-Za-z]?[a-z]*|[-_./:][A-Z]+|[-_./:]?v?\d{1,4})*$|"
     rb"^[A-Z]+(?:[-_./:][A-Z]+|[-_./:]\d{1,4})*$"
 )
-_PLACEHOLDER = rb"\[redacted:[a-z0-9_:]{1,48}\]"
+_PLACEHOLDER = re.compile(PLACEHOLDER.pattern.encode())
 _OTHER_KEYS = rb"(?:next|page|continuation|csrf|cancel|max|sort|public|primary|foreign)[ _-]?$|\barn:\S*$"
 _LONG = rb"[\w+/=.~-]{16}"
 
@@ -62,7 +63,8 @@ _LONG = rb"[\w+/=.~-]{16}"
 def find_secrets(text: str) -> tuple[Finding, ...]:
     """Disjoint credentials by position, spans in code points of `text`."""
     flat = flatten(text)
-    found = [*_provider_secrets(flat.data), *_named_secrets(flat.data)]
+    data = _PLACEHOLDER.sub(_blank, flat.data) if b"[redacted:" in flat.data else flat.data
+    found = [*_provider_secrets(data), *_named_secrets(data)]
     return merge(Finding(kind, *flat.span(start, end)) for kind, start, end in found)
 
 
@@ -74,6 +76,10 @@ def redact_secrets(text: str) -> tuple[str, tuple[Finding, ...]]:
 
 def secret_label(kind: str) -> str:
     return f"[redacted:secret:{kind}]"
+
+
+def _blank(placeholder: re.Match[bytes]) -> bytes:
+    return b" " * len(placeholder[0])
 
 
 def _provider_secrets(data: bytes) -> Iterator[tuple[str, int, int]]:
@@ -113,25 +119,22 @@ def _named_secrets(data: bytes) -> Iterator[tuple[str, int, int]]:
 
 
 def _is_password(value: bytes) -> bool:
-    return not compiled(_IDENTIFIER).search(value) and _is_quoted_password(value)
+    return not _IDENTIFIER.match(value) and _is_quoted_password(value)
 
 
 def _is_quoted_password(value: bytes) -> bool:
-    value = _own(value)
     if len(value) < 6 or b" " in value or _is_reference(value):
         return False
     return not value.isalpha() or _entropy(value) >= 3.6
 
 
 def _is_token(value: bytes) -> bool:
-    value = _own(value)
-    if len(value) < 12 or b" " in value or _is_reference(value) or compiled(_IDENTIFIER).search(value):
+    if len(value) < 12 or b" " in value or _is_reference(value) or _IDENTIFIER.match(value):
         return False
     return _entropy(value) >= 2.8 and not compiled(_WORDS).search(value)
 
 
 def _is_stated_password(value: bytes) -> bool:
-    value = _own(value)
     if len(value) < 6 or _is_reference(value):
         return False
     letters = sum(chr(byte).isalpha() for byte in value)
@@ -149,15 +152,9 @@ _NAMED: tuple[tuple[bytes, Callable[[bytes], bool], Callable[[bytes], bool]], ..
 """Pattern (groups: password name, token name, value), and what makes the value a password or a token."""
 
 
-def _own(value: bytes) -> bytes:
-    """Without what an earlier redaction left in it."""
-    return _trimmed(compiled(_PLACEHOLDER).sub(b"", value))
-
-
 def _is_reference(value: bytes) -> bool:
     """A placeholder, a variable, a path or the name of an algorithm: it stands for a secret, or for none."""
-    own = _own(value)
-    return not own or bool(compiled(_HARMLESS).search(own))
+    return bool(_HARMLESS.match(value))
 
 
 def _trimmed(value: bytes) -> bytes:
