@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from remembrancer.domain.screen import rejoin, tokens
 from remembrancer.domain.screen.context import Speech, in_quotes, speech
 from remembrancer.domain.screen.fold import latinize, may_latinize, soft_offsets, soften
-from remembrancer.domain.screen.phrases import Lexicon, PhraseRule
+from remembrancer.domain.screen.phrases import Lexicon, PhraseIndex
 from remembrancer.domain.screen.report import (
     MAX_SIGNALS_PER_FIELD,
     ScreenReport,
@@ -17,12 +17,8 @@ from remembrancer.domain.screen.report import (
     build_report,
 )
 from remembrancer.domain.screen.rules import Rule, RuleSet, load_rules
-from remembrancer.domain.screen.views import Budget, View, decoded_views, original
+from remembrancer.domain.screen.views import Budget, Locate, View, decoded_views, original
 
-_ROT13 = str.maketrans(
-    "abcdefghijklmnopqrstuvwxyz",
-    "nopqrstuvwxyzabcdefghijklm",
-)
 _LIMIT = MAX_SIGNALS_PER_FIELD + 1
 
 
@@ -60,12 +56,14 @@ def _screen_field(name: str, text: str, rules: RuleSet, budget: Budget) -> list[
             decoded.append(_encoded(name, hit, root))
             continue
         severity = hit.rule.reported if hit.reported else hit.rule.severity
-        view = "raw" if hit.plain else "normalized"
-        signal = Signal(name, hit.rule.family, hit.rule.id, severity, hit.start, hit.end, view)
+        found_by = "raw" if hit.plain else "normalized"
+        signal = Signal(name, hit.rule.family, hit.rule.id, severity, hit.start, hit.end, found_by)
         (plain if hit.plain else normalized).append(signal)
-    for view in decoded_views(root, budget):
+    for child in decoded_views(root, budget):
         decoded.extend(
-            _encoded(name, hit, view) for hit in _hits(view.text, rules) if view.decoded(hit.start, hit.end)
+            _encoded(name, hit, child)
+            for hit in _hits(child.text, rules)
+            if child.decoded(hit.start, hit.end)
         )
     for start, end in budget.overflows:
         decoded.append(
@@ -111,37 +109,40 @@ def _hits(text: str, rules: RuleSet) -> Iterator[_Hit]:
         first, last = soft_span(start, end)
         plain = soften(text[first:last]) == text[first:last].casefold()
         yield _Hit(rule, first, last, reported, plain)
-    turned = lexicon.encode([word.translate(_ROT13) for word in words])
-    for rule, start, end, _ in _phrase_hits(turned, lexicon, rules.soft_phrases):
-        yield _Hit(rule, *soft_span(start, end), reported=False, plain=False, chain=("rot13",))
-    if may_latinize(soft) or rejoin.has_chunks(soft):
-        latin = latinize(soft)
-        lexicon = rules.latin
-        again = rejoin.rejoined(latin, lexicon.words, rules.latin_lengths)
-        for rule, start, end, reported in _phrase_hits(
-            lexicon.encode(again.words), lexicon, rules.latin_phrases
-        ):
-            yield _Hit(
-                rule, *to_text(again.starts[start], again.ends[end - 1]), reported=reported, plain=False
-            )
+    if not rules.rot13_anchors.isdisjoint(words):
+        turned = "".join([rules.rot13_codes.get(word, lexicon.any_word) for word in words])
+        for rule, start, end, _ in _phrase_hits(turned, lexicon, rules.soft_phrases):
+            yield _Hit(rule, *soft_span(start, end), reported=False, plain=False, chain=("rot13",))
+    yield from _latin_hits(soft, to_text, rules)
+
+
+def _latin_hits(soft: str, to_text: Locate, rules: RuleSet) -> Iterator[_Hit]:
+    """Matches of words that were spelled with look-alikes, leet, separators or without spaces."""
+    folded = may_latinize(soft)
+    latin = latinize(soft) if folded else soft.replace("l", "i")
+    lexicon = rules.latin
+    cut = rejoin.rejoined(latin, lexicon.words, rules.latin_lengths, rules.latin_anchors)
+    if cut is None:
+        if not folded or latin == soft.replace("l", "i"):
+            return
+        cut = tokens.tokenize(latin)
+    for rule, start, end, reported in _phrase_hits(lexicon.encode(cut.words), lexicon, rules.latin_phrases):
+        yield _Hit(rule, *to_text(cut.starts[start], cut.ends[end - 1]), reported=reported, plain=False)
 
 
 def _phrase_hits(
-    codes: str, lexicon: Lexicon, phrase_rules: tuple[tuple[Rule, PhraseRule], ...]
+    codes: str, lexicon: Lexicon, phrases: PhraseIndex[Rule]
 ) -> Iterator[tuple[Rule, int, int, bool]]:
-    present = set(codes)
-    for rule, phrases in phrase_rules:
-        if present.isdisjoint(phrases.heads) or present.isdisjoint(phrases.tails):
-            continue
-        for start, end in phrases.find(codes, _LIMIT):
+    present = frozenset(codes)
+    data = codes.encode()
+    for rule, phrase in phrases.candidates(present):
+        for start, end in phrase.find(data, _LIMIT):
             how = speech(codes, start, end, lexicon)
             if not (rule.narrated_clean and how is Speech.NARRATED):
                 yield rule, start, end, how is not Speech.DIRECTIVE
 
 
-def _text_hits(
-    text: str, soft: str, to_text: Callable[[int, int], tuple[int, int]], rules: RuleSet
-) -> Iterator[_Hit]:
+def _text_hits(text: str, soft: str, to_text: Locate, rules: RuleSet) -> Iterator[_Hit]:
     sources = {"raw": text.encode("utf-8", "replace"), "soft": soft.encode("utf-8")}
     ascii_only = text.isascii()
     for rule in rules.text_rules:
@@ -170,7 +171,7 @@ def _text_hits(
                 break
 
 
-def _back(text: str, soft: str) -> Callable[[int, int], tuple[int, int]]:
+def _back(text: str, soft: str) -> Locate:
     """The map from spans of `soft` to spans of `text`, made when first needed."""
     offsets: list[int] = []
 

@@ -4,7 +4,7 @@ A phrase is a row of elements between spaces:
   `word`, `a|b|c`, `@class`, `set+aside` (words in a row), any of them joined by `|`; `?` after an element makes
   it optional; `_3` is up to three tokens of the same sentence, `~3` the same but not ending in a narrator (class
   `self`).
-Capitals name tokens that are not words: URL, AT, DOT, COLON, QUOTE, LINE, BREAK, NUMBER; START is the beginning of a
+Capitals name tokens that are not words: URL, AT, DOMAIN, COLON, QUOTE, LINE, BREAK, NUMBER; START is the beginning of a
 sentence, line or quotation. Between two adjacent elements up to two marks of punctuation are allowed.
 A class entry may end in `*` (any ending) and may hold several words.
 
@@ -14,20 +14,23 @@ of codes, and a rule becomes one RE2 expression over codes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Generic, TypeVar
 
 import re2
 
 from remembrancer.domain.screen import tokens
 from remembrancer.domain.screen.fold import latinize, soften
 
-_FIRST_CODE = 0x100
+_FIRST_CODE = 0x800  # every code from here on is CODE_BYTES long in UTF-8
+CODE_BYTES = 3
+_CACHED_WORDS = 50_000
 _STEM_KEY = 4
 _NAMED = {
     "URL": tokens.URL,
     "AT": "<at>",
-    "DOT": "<dot>",
+    "DOMAIN": "<domain>",
     "COLON": "<colon>",
     "QUOTE": "<quote>",
     "LINE": "<line>",
@@ -36,6 +39,7 @@ _NAMED = {
     "NUMBER": "<number>",
 }
 _MARKS = ("COLON", "QUOTE", "LINE", "BREAK", "BRACKET")
+Owner = TypeVar("Owner")
 _OPTIONS = re2.Options()
 _OPTIONS.max_mem = 32 << 20
 
@@ -73,6 +77,7 @@ class Lexicon:
                     names |= stem_names
         self._codes: dict[frozenset[str], str] = {}
         self.words = {word: self._code(frozenset(names)) for word, names in members.items()}
+        self._cache = dict(self.words)
         self._stems: dict[str, list[tuple[str, str]]] = {}
         for stem in sorted(stems, key=len, reverse=True):
             names = set().union(*(stems[other] for other in stems if stem.startswith(other)))
@@ -88,10 +93,16 @@ class Lexicon:
 
     def encode(self, words: Iterable[str]) -> str:
         """One code character a token."""
-        get = self.words.get
+        get = self._cache.get
         return "".join([get(word) or self._unlisted(word) for word in words])
 
     def _unlisted(self, word: str) -> str:
+        code = self._classify(word)
+        if len(self._cache) < _CACHED_WORDS:
+            self._cache[word] = code
+        return code
+
+    def _classify(self, word: str) -> str:
         for stem, code in self._stems.get(word[:_STEM_KEY], ()):
             if word.startswith(stem):
                 return code
@@ -109,24 +120,35 @@ class Lexicon:
         return self._sequences.get(name, ())
 
 
-class PhraseRule:
-    """The phrases of one rule, compiled for one lexicon when first needed."""
+class Phrase:
+    """One phrase, compiled for one lexicon when first needed."""
 
-    def __init__(self, phrases: Sequence[str], lexicon: Lexicon) -> None:
-        self._phrases = phrases
+    def __init__(self, phrase: str, lexicon: Lexicon) -> None:
+        self._elements = phrase.split()
         self._lexicon = lexicon
-        self.heads = frozenset("".join(self._ends(phrase.split()) for phrase in phrases))
-        self.tails = frozenset("".join(self._ends(phrase.split()[::-1]) for phrase in phrases))
+        self.needs = tuple(
+            frozenset(self._codes(element)) for element in self._elements if _is_needed(element)
+        )
 
-    def find(self, codes: str, limit: int) -> list[tuple[int, int]]:
-        """Token spans of the first `limit` matches, marks at their edges left out."""
+    def may_match(self, present: frozenset[str]) -> bool:
+        """Whether a text with these code characters has one of every element."""
+        for need in self.needs:  # noqa: SIM110 - a generator costs more than the checks
+            if present.isdisjoint(need):
+                return False
+        return True
+
+    def anchor(self, common: frozenset[str]) -> frozenset[str]:
+        """The need that the fewest texts fulfil."""
+        return min(self.needs, key=lambda need: (len(need & common), len(need)))
+
+    def find(self, codes: bytes, limit: int) -> list[tuple[int, int]]:
+        """Token spans of the first `limit` matches in UTF-8 encoded codes, marks at their edges left out."""
         found: list[tuple[int, int]] = []
         for match in self._pattern.finditer(codes):
-            start, end = match.span()
-            while start < end and codes[start] in self._edge:
-                start += 1
-            while end > start and codes[end - 1] in self._edge:
-                end -= 1
+            start, end = (offset // CODE_BYTES for offset in match.span())
+            text = codes[match.start() : match.end()].decode()
+            start += len(text) - len(text.lstrip(self._edge))
+            end -= len(text) - len(text.rstrip(self._edge))
             if start < end:
                 found.append((start, end))
             if len(found) == limit:
@@ -139,7 +161,7 @@ class PhraseRule:
 
     @cached_property
     def _pattern(self) -> re2._Regexp:
-        return re2.compile("|".join(self._compile(phrase.split()) for phrase in self._phrases), _OPTIONS)
+        return re2.compile(self._compile(self._elements), _OPTIONS)
 
     def _compile(self, elements: list[str]) -> str:
         out: list[str] = []
@@ -192,19 +214,42 @@ class PhraseRule:
             return self._lexicon.codes(word[1:])
         return self._lexicon.codes("=" + _NAMED.get(word, word))
 
-    def _ends(self, elements: list[str]) -> str:
-        """Codes of which one must be in a matching text: the first element that is not optional."""
-        for element in elements:
-            if element[0] not in "_~" and not element.endswith("?") and element != "START":
-                codes = ""
-                for part in element.split("|"):
-                    if part.startswith("@"):
-                        codes += self._lexicon.codes(part[1:])
-                        codes += "".join(self._word(row[0]) for row in self._lexicon.sequences(part[1:]))
-                    else:
-                        codes += self._word(part.split("+")[0])
-                return codes
-        raise ValueError("a phrase needs an element that is not optional")
+    def _codes(self, element: str) -> str:
+        """Codes of which one must be in a matching text."""
+        codes = ""
+        for part in element.split("|"):
+            if part.startswith("@"):
+                codes += self._lexicon.codes(part[1:])
+                codes += "".join(self._word(row[0]) for row in self._lexicon.sequences(part[1:]))
+            else:
+                codes += self._word(part.split("+")[0])
+        return codes
+
+
+class PhraseIndex(Generic[Owner]):
+    """Phrases with their owners, found by the code characters that a text holds."""
+
+    def __init__(self, owned: Iterable[tuple[Owner, str]], lexicon: Lexicon) -> None:
+        self._phrases = [(owner, Phrase(phrase, lexicon)) for owner, phrase in owned]
+        self._by_code: dict[str, list[int]] = {}
+        common = frozenset(lexicon.codes("common"))
+        for number, (_, phrase) in enumerate(self._phrases):
+            for code in phrase.anchor(common):
+                self._by_code.setdefault(code, []).append(number)
+
+    def candidates(self, present: frozenset[str]) -> Iterator[tuple[Owner, Phrase]]:
+        """The phrases that could match a text with these code characters, in a fixed order."""
+        numbers: set[int] = set()
+        for code in present:
+            numbers.update(self._by_code.get(code, ()))
+        for number in sorted(numbers):
+            owned = self._phrases[number]
+            if owned[1].may_match(present):
+                yield owned
+
+
+def _is_needed(element: str) -> bool:
+    return element[0] not in "_~" and not element.endswith("?") and element != "START"
 
 
 def literals_of(phrases: Iterable[str]) -> set[str]:

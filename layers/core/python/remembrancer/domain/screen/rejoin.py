@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+import re2
+
 from remembrancer.domain.screen.tokens import Tokens, append_tokens
 
 LONG_WORD = 16
@@ -13,12 +15,8 @@ _GAP = r"(?:[^\w\n]{1,3}|_{1,3}|\n)"
 _SPELLED_OUT = rf"(?<![^\W_])[^\W_](?:{_GAP}[^\W_]){{5,}}(?![^\W_])"
 _PULLED_APART = r"[^\W_]+(?:(?:[^\w\s@:/]{1,3}|_{1,3})[^\W_]+)+"
 _CHUNK = re.compile(rf"{_SPELLED_OUT}|{_PULLED_APART}|[^\W\d_]{{{LONG_WORD},}}")
+_NOT_LETTER = re.compile(r"[\W_]+")
 _LETTER = re.compile(r"[^\W_]")
-
-
-def has_chunks(text: str) -> bool:
-    """Whether `rejoined` could differ from plain tokens."""
-    return _CHUNK.search(text) is not None
 
 
 def lengths_by_prefix(words: Collection[str]) -> dict[str, tuple[int, ...]]:
@@ -30,22 +28,33 @@ def lengths_by_prefix(words: Collection[str]) -> dict[str, tuple[int, ...]]:
     return {prefix: tuple(sorted(found)) for prefix, found in lengths.items()}
 
 
-def rejoined(text: str, words: Collection[str], lengths: Mapping[str, tuple[int, ...]]) -> Tokens:
-    """Tokens of `text` in which chunks that are mostly known `words` are cut into those words."""
+def rejoined(
+    text: str, words: Collection[str], lengths: Mapping[str, tuple[int, ...]], anchors: re2._Regexp
+) -> Tokens | None:
+    """Tokens of `text` in which chunks that are mostly known `words` are cut into those words.
+
+    A chunk is cut only when one of `anchors` appears once its parts are joined. None when none was.
+    """
     tokens = Tokens([], [], [])
     done = 0
     for chunk in _CHUNK.finditer(text):
-        start, end = chunk.span()
-        positions = [found.start() for found in _LETTER.finditer(text, start, end)]
-        pieces = _cut("".join([text[position] for position in positions]), words, lengths)
+        joined = _NOT_LETTER.sub("", chunk.group())
+        found = anchors.findall(joined)
+        if not found or set(_NOT_LETTER.split(chunk.group())).issuperset(found):
+            continue
+        pieces = _cut(joined, words, lengths)
         if pieces is None:
             continue
+        start, end = chunk.span()
+        positions = [letter.start() for letter in _LETTER.finditer(text, start, end)]
         append_tokens(tokens, text, done, start)
         for piece_start, piece_end, piece in pieces:
             tokens.words.append(piece)
             tokens.starts.append(positions[piece_start])
             tokens.ends.append(positions[piece_end - 1] + 1)
         done = end
+    if done == 0:
+        return None
     append_tokens(tokens, text, done, len(text))
     return tokens
 

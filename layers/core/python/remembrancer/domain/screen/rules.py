@@ -7,13 +7,13 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import re2
 
 from remembrancer.domain.screen.fold import soften_char
-from remembrancer.domain.screen.phrases import Lexicon, PhraseRule, literals_of
+from remembrancer.domain.screen.phrases import Lexicon, PhraseIndex, literals_of
 from remembrancer.domain.screen.rejoin import lengths_by_prefix
 from remembrancer.domain.screen.report import Severity
 
@@ -30,6 +30,8 @@ FAMILIES = (
     "encoded_payload",
     "self_replication",
 )
+MIN_ANCHOR = 6  # letters: shorter words turn up by chance in rot13 and across word ends
+_ROT13 = str.maketrans("abcdefghijklmnopqrstuvwxyz", "nopqrstuvwxyzabcdefghijklm")
 _OPTIONS = re2.Options()
 _OPTIONS.max_mem = 32 << 20
 
@@ -94,16 +96,31 @@ class RuleSet:
         return Lexicon(self.classes, self.literals, latin=True)
 
     @cached_property
-    def soft_phrases(self) -> tuple[tuple[Rule, PhraseRule], ...]:
-        return tuple((rule, PhraseRule(rule.phrases, self.soft)) for rule in self.rules if rule.phrases)
+    def soft_phrases(self) -> PhraseIndex[Rule]:
+        return PhraseIndex(((rule, phrase) for rule in self.rules for phrase in rule.phrases), self.soft)
 
     @cached_property
-    def latin_phrases(self) -> tuple[tuple[Rule, PhraseRule], ...]:
-        return tuple((rule, PhraseRule(rule.phrases, self.latin)) for rule in self.rules if rule.phrases)
+    def latin_phrases(self) -> PhraseIndex[Rule]:
+        return PhraseIndex(((rule, phrase) for rule in self.rules for phrase in rule.phrases), self.latin)
 
     @cached_property
     def latin_lengths(self) -> Mapping[str, tuple[int, ...]]:
         return lengths_by_prefix(self.latin.words)
+
+    @cached_property
+    def rot13_codes(self) -> Mapping[str, str]:
+        """Words written in rot13 -> codes of the soft lexicon."""
+        return {word.translate(_ROT13): code for word, code in self.soft.words.items()}
+
+    @cached_property
+    def rot13_anchors(self) -> frozenset[str]:
+        return frozenset(word for word in self.rot13_codes if len(word) >= MIN_ANCHOR)
+
+    @cached_property
+    def latin_anchors(self) -> re2._Regexp:
+        """Any long word of the phrases, wherever it stands."""
+        anchors = sorted(word for word in self.latin.words if len(word) >= MIN_ANCHOR and word.isalpha())
+        return re2.compile("|".join(anchors), _OPTIONS)
 
     @cached_property
     def text_rules(self) -> tuple[Rule, ...]:
@@ -113,7 +130,7 @@ class RuleSet:
 @cache
 def load_rules() -> RuleSet:
     """The rules that ship with the package."""
-    folder = resources.files(__package__) / "rules"
+    folder = Path(__file__).parent / "rules"
     digest = hashlib.sha256()
     classes: dict[str, list[str]] = {}
     rules: list[Rule] = []
@@ -129,6 +146,7 @@ def load_rules() -> RuleSet:
 
 def _rule(family: str, item: Mapping[str, Any]) -> Rule:
     severity = Severity(item["severity"])
+    needs = tuple(item.get("needs", ()))
     return Rule(
         id=item["id"],
         family=family,
@@ -136,11 +154,11 @@ def _rule(family: str, item: Mapping[str, Any]) -> Rule:
         reported=Severity(item.get("reported", severity)),
         narrated_clean=item.get("narrated") == "clean",
         source=item.get("source", "soft"),
-        unicode=item.get("unicode", False),
+        unicode=item.get("unicode", False) or bool(needs and not any(need.isascii() for need in needs)),
         phrases=tuple(item.get("phrases", ())),
         patterns=tuple(item.get("patterns", ())),
         exceptions=tuple(item.get("exceptions", ())),
-        needs=tuple(item.get("needs", ())),
+        needs=needs,
     )
 
 

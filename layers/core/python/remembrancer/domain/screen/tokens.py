@@ -11,8 +11,9 @@ BREAK = "."
 _TOKEN = re.compile(
     r"(?:https?|ftp|wss?)://[^\s<>\"'`]+|www\.[^\s<>\"'`]+"
     r"|[^\W_]+(?:'[^\W\d_]{1,3}(?![^\W_]))?"
+    r"|(?<=\w)\.(?:com|net|org|xyz|io|info|biz|top|site|online|shop|ru|cn|co|app|dev|club|click|link|live|ly|me|tk)\b"
     r"|[.!?]+(?=[\s\"')\]}*]|\Z)|;(?=\s)|\n[ \t]*\n\s*|\n"
-    r"|(?<=\w)@(?=\w)|(?<=\w)\.(?=[a-z]{2,6}\b)|:|[\"'`<>\[\]()]"
+    r"|(?<=\w)@(?=\w)|:|[\"'`<>\[\]()]"
 )
 _URL_STARTS = ("http://", "https://", "ftp://", "ws://", "wss://", "www.")
 
@@ -52,7 +53,7 @@ def kind(token: str) -> str:
     if first.isalnum():
         return URL if token.startswith(_URL_STARTS) else ""
     if first in ".!?;":
-        return "<dot>" if token == "." else BREAK
+        return "<domain>" if token[-1].isalpha() else BREAK
     if first == "\n":
         return BREAK if token.count("\n") > 1 else "<line>"
     return {"@": "<at>", ":": "<colon>", '"': "<quote>", "'": "<quote>", "`": "<quote>"}.get(

@@ -25,7 +25,9 @@ _ESCAPE = re.compile(
     r"|(?P<entity>&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,24});?)"
 )
 _UNICODE_DIGITS = re.compile(r"[0-9A-Fa-f]+")
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{4,}(?:[ \t]*\r?\n[ \t>]*[A-Za-z0-9+/_-]+)*={0,2}")
+_BASE64 = re.compile(
+    r"(?:[A-Za-z0-9+/_-]{16,}|[A-Za-z0-9+/_-]{4,}(?=[ \t]*\r?\n))(?:[ \t]*\r?\n[ \t>]*[A-Za-z0-9+/_-]+)*={0,2}"
+)
 _HEX = re.compile(r"(?:(?:0x|\\x)?[0-9A-Fa-f]{2}[ \t\r\n,:;-]{0,3}){8,}")
 _HEX_DIGITS = re.compile(r"[0-9A-Fa-f]{2}")
 _NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/_-]+")
