@@ -86,7 +86,7 @@ class Directory:
 def _clients(agent_secret: str) -> tuple[Client, ...]:
     return (
         # As deployed the page's client is allowed no custom scope: the sign-in adds a person's own.
-        Client(PAGE_CLIENT, ("openid", "profile"), redirect_paths=("/review/", "/callback")),
+        Client(PAGE_CLIENT, ("openid",), redirect_paths=("/review/", "/callback")),
         Client(AGENT_CLIENT, ("memory/propose", "memory/read", "memory/write"), secret=agent_secret),
     )
 

@@ -23,10 +23,10 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
 from functions.manifest import HEALTH, SCOPES, Function, Route
+from infra.problems import CONTENT_TYPE, PROBLEMS
 from local.http import Headers, Request, Response, json_response
 from local.runtime import ACCOUNT, Invocation, PayloadTooLarge
 from local.tokens import Claims, InvalidToken, TokenVerifier, authorizer_claims
-from remembrancer.domain.problems import Code, Problem, to_document
 
 MAX_BODY: Final = 10_485_760
 """Bytes of a request's body."""
@@ -83,9 +83,7 @@ class Gateway:
         try:
             response = await self._answer(request, request_id)
         except _Refused as refused:
-            response = problem_response(
-                refused.code, request_id, status=refused.status, retry_after=refused.retry_after
-            )
+            response = gateway_response(refused.kind, request_id)
         shown = request.path if request.path.isascii() and request.path.isprintable() else "(unprintable)"
         milliseconds = (time.monotonic() - began) * 1000
         self._log(f"{request_id} {request.method} {shown} {response.status} {milliseconds:.0f} ms")
@@ -93,15 +91,15 @@ class Gateway:
 
     async def _answer(self, request: Request, request_id: str) -> Response:
         if len(request.body) > MAX_BODY:
-            raise _Refused("input_budget_exceeded")
+            raise _Refused("REQUEST_TOO_LARGE")
         if request.method == HEALTH.method and request.path == HEALTH.path:
             return json_response(200, {"status": "ok"}, (("Cache-Control", "no-store"),))
         match = self._routes.match(request.method, request.path)
         if match is None:
-            raise _Refused("not_found")
+            raise _Refused("MISSING_AUTHENTICATION_TOKEN")
         claims = self._authorize(request, match.route, request_id)
         if self._free <= 0:
-            raise _Refused("rate_limited", retry_after=1)
+            raise _Refused("THROTTLED")
         self._free -= 1
         try:
             event = proxy_event(request, match.route, match.parameters, claims, request_id)
@@ -114,10 +112,10 @@ class Gateway:
             claims = self._verifier.verify(request.header("Authorization"))
         except InvalidToken as error:
             self._log(f"{request_id} token refused: {error}")
-            raise _Refused("unauthenticated") from None
+            raise _Refused("UNAUTHORIZED") from None
         wanted = {f"memory/{scope}" for scope in route.scopes or SCOPES}
         if wanted.isdisjoint(str(claims["scope"]).split()):
-            raise _Refused("forbidden")
+            raise _Refused("ACCESS_DENIED")
         return claims
 
     async def _integrate(self, function: Function, event: Mapping[str, object], request_id: str) -> Response:
@@ -126,41 +124,42 @@ class Gateway:
             async with asyncio.timeout(self._timeout_s):
                 done = await self._invoke(function.name, payload)
         except PayloadTooLarge:
-            raise _Refused("input_budget_exceeded") from None
+            raise _Refused("REQUEST_TOO_LARGE") from None
         except TimeoutError:
-            raise _Refused("request_timeout") from None
+            raise _Refused("INTEGRATION_TIMEOUT") from None
         if done.error is not None:
             timed_out = b'"Sandbox.Timedout"' in done.payload
             self._log(f"{request_id} {function.name} failed")
-            raise _Refused("request_timeout") if timed_out else _Refused("internal_failure", status=502)
+            raise _Refused("INTEGRATION_TIMEOUT") if timed_out else _Refused("DEFAULT_5XX")
         try:
             return proxy_response(done.payload)
         except _Malformed as error:
             self._log(f"{request_id} malformed proxy response of {function.name}: {error}")
-            raise _Refused("internal_failure", status=502) from None
+            raise _Refused("DEFAULT_5XX") from None
 
 
 class _Refused(Exception):
-    def __init__(self, code: Code, *, status: int | None = None, retry_after: int | None = None) -> None:
-        self.code: Code = code
-        self.status = status
-        self.retry_after = retry_after
+    """`kind` is API Gateway's name of the response."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
 
 
-def problem_response(
-    code: Code, request_id: str, *, status: int | None = None, retry_after: int | None = None
-) -> Response:
-    """The problem document of a code; `status` overrides the catalogue's, as 502 does."""
-    problem = Problem(code, retry_after=retry_after)
-    shown = problem.status if status is None else status
-    document = {**to_document(problem, request_id), "status": shown}
-    return Response(shown, json.dumps(document).encode(), tuple(problem.headers.items()))
+def gateway_response(kind: str, request_id: str) -> Response:
+    """What the deployed gateway answers itself: the same table makes its GatewayResponses."""
+    problem = next(problem for problem in PROBLEMS if problem.kind == kind)
+    headers = (("Content-Type", CONTENT_TYPE), ("Cache-Control", "no-store"))
+    return Response(problem.status, json.dumps(problem.document(request_id)).encode(), headers)
 
 
 def refuse(status: int) -> Response:
-    """What the HTTP server answers itself: 400 not HTTP, 413 body and 431 headers above the limit."""
-    code: Code = "malformed_request" if status == 400 else "input_budget_exceeded"
-    return problem_response(code, str(uuid.uuid4()), status=status)
+    """For the HTTP server: 413 a body above the limit, 431 headers above it, 400 what is not HTTP."""
+    return gateway_response("REQUEST_TOO_LARGE" if status == 413 else "DEFAULT_4XX", str(uuid.uuid4()))
+
+
+def unavailable() -> Response:
+    """While the system starts."""
+    return gateway_response("INTEGRATION_FAILURE", str(uuid.uuid4()))
 
 
 @dataclass

@@ -28,7 +28,7 @@ from local.http import Headers, Request, Response, json_response
 
 PERSON_TOKEN_S: Final = 900
 AGENT_TOKEN_S: Final = 3600
-REFRESH_S: Final = 12 * 3600
+REFRESH_S: Final = 10 * 3600
 _CODE_S: Final = 300
 
 _NO_STORE: Final[Headers] = (("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"))

@@ -337,7 +337,7 @@ def test_an_event_above_six_megabytes_is_refused(api: Api) -> None:
 
 
 def test_headers_above_ten_kilobytes_are_refused(api: Api) -> None:
-    problem(api.call("GET", "/v1/me", headers={"X": "x" * 10_240}), 431, "input_budget_exceeded")
+    problem(api.call("GET", "/v1/me", headers={"X": "x" * 10_240}), 400, "malformed_request")
 
 
 def test_what_is_not_http_is_refused(api: Api) -> None:
@@ -361,9 +361,9 @@ def test_a_slow_function_is_a_gateway_timeout_and_runs_on(api: Api) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/broken"])
-def test_a_failing_function_is_a_bad_gateway_without_its_words(api: Api, path: str) -> None:
+def test_a_failing_function_is_an_internal_failure_without_its_words(api: Api, path: str) -> None:
     response = api.call("GET", path)
-    problem(response, 502, "internal_failure")
+    problem(response, 500, "internal_failure")
     assert "no import" not in response.text
 
 
@@ -421,7 +421,7 @@ def test_many_at_once_are_served_and_too_many_are_throttled(api: Api) -> None:
         for job in held:
             job.result()
     document = problem(throttled, 429, "rate_limited")
-    assert throttled.headers["retry-after"] == "1" and document["next_action"] == "wait_and_retry"
+    assert document["retryable"] is True and document["next_action"] == "wait_and_retry"
     with ThreadPoolExecutor(8) as threads:
         assert {r.status_code for r in threads.map(lambda _: api.call("GET", "/v1/me"), range(64))} == {200}
 
