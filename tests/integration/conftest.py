@@ -14,6 +14,7 @@ import psycopg
 import pytest
 
 from local.postgres import MIGRATOR, OWNER, Flavour, Server
+from remembrancer.store.migrate import migrate
 
 TEMPLATE = "migrated"
 _numbers = itertools.count(1)
@@ -39,6 +40,8 @@ class Database:
 
 def migrate_template(url: str) -> None:
     """Applies the migrations to the template, as their owner."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        migrate(connection)
 
 
 @pytest.fixture(scope="session")
@@ -74,3 +77,13 @@ def new_database(postgres: Server) -> Iterator[Callable[[], Database]]:
 def database(new_database: Callable[[], Database]) -> Database:
     """A fresh migrated database."""
     return new_database()
+
+
+@pytest.fixture
+def world(database: Database, embedder: Any, tmp_path: Path) -> Iterator[Any]:
+    """A tenant with people and agents, its handlers wired to this test's database."""
+    from tests.integration.world import new_world
+
+    made = new_world(database, embedder, tmp_path)
+    yield made
+    made.close()

@@ -6,7 +6,9 @@ import re
 from typing import Literal
 from uuid import UUID
 
-Prefix = Literal["mem", "prop", "att", "ent", "rel", "con", "job", "dsr", "hold", "occ", "prin", "tomb", "evt"]
+Prefix = Literal[
+    "mem", "prop", "att", "ent", "rel", "con", "job", "dsr", "hold", "occ", "prin", "tomb", "evt"
+]
 
 _HEX = re.compile(r"[0-9a-f]{32}")
 

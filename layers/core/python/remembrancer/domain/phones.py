@@ -20,12 +20,13 @@ VALIDATED = 1000
 """Distinct candidates of one text that are validated; beyond, the shape alone decides (bounded time)."""
 
 _SHAPE = rb"\+?\(?\d(?:\)?[ ./-]{0,2}\(?\d){6,19}\)?(?:[ ,;]{0,2}(?:x|ext\.?|#) ?\d{1,6})?"
+_OTHER_SHAPE = re.compile(r"^(?:\d{3}-\d\d-\d{4}|\d{1,3}(?:\.\d{3})+)$")  # of a social security number; thousands
 _EXTENSION = re.compile(rb"[ ,;]{0,2}(?:x|ext\.?|#) ?\d{1,6}$", re.IGNORECASE)
 _CUE_BEFORE = (
     rb"(?i)(?:\b(?:phone|telephone|tel|mobile|mob|cell|cellphone|fax|desk|call(?:ed|ing)?|dial|ring|"
     rb"text(?:ed)?|sms|whatsapp|signal|reach(?:ed)?|answer(?:ing)?|registered|hotline|landline|pager|"
     rb"messages?|telefon|handy|mobil|t[e\xfe]l[e\xfe]phone|portable|tel[e\xfe]fono|m[o\xfe]vil|cellulare|"
-    rb"telefone)s?|\b(?:my|your|his|her|their|our|new|old|work|home|office|contact) (?:number|no\.?)|office:)"
+    rb"telefone|b[u\xfe]ro)s?|\b(?:my|your|his|her|their|our|new|old|work|home|office|contact) (?:number|no\.?)|office:)"
     rb"(?:[^\w\n]|\b(?:me|us|him|her|them|at|on|to|is|was|number|no|back|under|my|or|home|work|line|now)\b)"
     rb"{0,12}\n?\s{0,8}$"
 )
@@ -106,12 +107,12 @@ def _is_phone(written: str, cued: bool, regions: Sequence[str]) -> bool:
 
 def _is_grouped(core: str, groups: list[bytes]) -> bool:
     """Written as people write telephone numbers: a few groups, one sort of separator, nine digits or more."""
-    if len(groups) < 2 or sum(map(len, groups)) < 9:
+    if len(groups) < 2 or sum(map(len, groups)) < 9 or _OTHER_SHAPE.search(core):
         return False
     separators = set(core) - set("0123456789()")
     if len(groups) == 2 and "(" not in core and not core.startswith("0"):
         return False
-    return len(separators) <= 1 or "(" in core
+    return len(separators) <= 2
 
 
 def _possible(phonenumbers: Any, number: str) -> bool:

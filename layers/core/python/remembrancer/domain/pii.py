@@ -106,7 +106,7 @@ def _cards(data: bytes) -> _Spans:
 
 def _is_card(written: bytes, digits: str) -> bool:
     separators = {byte for byte in written if not 0x30 <= byte <= 0x39}
-    if len(separators) > 1 or len(set(digits)) < 3 or not _issued(digits):
+    if len(separators) > 1 or len(set(digits)) < 2 or not _issued(digits):
         return False
     if not compiled(_CARD_SHAPE).search(written):
         return False

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:  # numpy costs 60 ms at import: functions that do not embed must not pay it
+    import numpy as np
+    from numpy.typing import NDArray
 
-Vectors = NDArray[np.float32]
-"""Shape (n, 384), each row of L2 norm 1."""
+    Vectors = NDArray[np.float32]
+    """Shape (n, 384), each row of L2 norm 1."""
+
+
+class EmbeddingUnavailable(Exception):
+    """The embedder cannot answer: its model is missing or broke."""
+
+
+class ClassifierUnavailable(Exception):
+    """Layer 2 of the screen cannot answer."""
 
 
 class Clock(Protocol):

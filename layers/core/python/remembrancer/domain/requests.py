@@ -18,7 +18,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from remembrancer.domain.tenant_settings import Kind, Space
+from remembrancer.domain.tenant_settings import Days, Kind, ProposalTtl, Space
+from remembrancer.domain.values import canonical_value
 
 MAX_CONTENT = 1_000_000
 MAX_PROPOSAL_CONTENT = 2_000
@@ -96,6 +97,14 @@ class ValueIn(Closed):
     value: Annotated[str, StringConstraints(min_length=1, max_length=500)] | bool | int | float
     unit: Annotated[str, StringConstraints(min_length=1, max_length=64)] | None = None
 
+    @model_validator(mode="after")
+    def _of_its_type(self) -> ValueIn:
+        try:
+            canonical_value(self.type, self.value)
+        except (ValueError, OverflowError):
+            raise PydanticCustomError("value", "not a value of the given type") from None
+        return self
+
 
 class RelationIn(Closed):
     subject: Name
@@ -142,7 +151,9 @@ class Captured(Closed):
 
 
 class IngestRequest(Captured):
-    content: Annotated[str, StringConstraints(min_length=1, max_length=MAX_CONTENT), AfterValidator(_not_blank)]
+    content: Annotated[
+        str, StringConstraints(min_length=1, max_length=MAX_CONTENT), AfterValidator(_not_blank)
+    ]
     target_space: Space | None = None
 
 
@@ -218,7 +229,8 @@ class RecallRequest(Closed):
 class PurgeRequest(Closed):
     memory_ids: Annotated[list[PublicId], Field(min_length=1, max_length=1_000)]
     dry_run: bool
-    reason: Reason
+    reason: Literal["data_subject_request", "poisoned", "secret", "unlawful", "retention", "other"]
+    """A closed list: the tombstone and the audit row keep it, and free text would outlive the erasure."""
 
 
 class PrincipalRequest(Closed):
@@ -233,3 +245,21 @@ class PrincipalRequest(Closed):
 class KeyRequest(Closed):
     algorithm: Literal["ed25519", "ecdsa-p256-sha256"]
     public_key: Annotated[str, StringConstraints(min_length=50, max_length=2_000)]
+
+
+class RetentionPatch(Closed):
+    fact: Days | None = None
+    episodic: Days | None = None
+    procedure: Days | None = None
+    step: Days | None = None
+    decision: Days | None = None
+
+
+class SettingsPatch(Closed):
+    """Members that are absent stay as they are."""
+
+    default_space: Space | None = None
+    four_eyes: bool | None = None
+    secrets: Literal["redact", "reject"] | None = None
+    proposal_ttl_s: ProposalTtl | None = None
+    retention: RetentionPatch | None = None

@@ -33,7 +33,7 @@ _HINTS = (b"pass", b"pwd", b"contrase", b"secret", b"token", b"key", b"credentia
 
 _QUOTED = _NAME + _ASSIGN + rb"[bru]?\\{0,2}[\"'`]{1,3}([^\"'`\r\n\\]{4,300})\\{0,2}[\"'`]"
 _BARE = _NAME + _ASSIGN + rb"([^\s\"'`,;&<>]{6,300})"
-_OPTION = rb"(?i)(?:^|\s)--?" + _KINDS + rb"[ =]{1,2}[\"']?([^\s\"'`;&<>]{6,300})"
+_OPTION = rb"(?i)(?:^|[^\w-])--?" + _KINDS + rb"[ =]{1,2}[\"']?([^\s\"'`;&<>]{6,300})"
 _TAG = rb"(?i)<[a-z:]{0,20}" + _KINDS + rb">\s{0,8}([^\s<>]{6,300})\s{0,8}</"
 _LOGIN = rb"(?i)\blogin\s{1,4}\S{1,80}\s{1,4}(password)()\s{1,4}(\S{4,100})"
 _STATED = (

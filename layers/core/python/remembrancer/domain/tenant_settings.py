@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 Kind = Literal["fact", "procedure", "step", "decision", "episodic"]
 Space = Literal["team_shared", "private"]
 Days = Annotated[int, Field(ge=1, le=36_500)]
+ProposalTtl = Annotated[int, Field(ge=600, le=90 * 86_400)]
 
 
 class Retention(BaseModel):
@@ -31,7 +32,7 @@ class TenantSettings(BaseModel):
     four_eyes: bool = False
     """Nobody decides a proposal of their own."""
     secrets: Literal["redact", "reject"] = "redact"
-    proposal_ttl_s: Annotated[int, Field(ge=600, le=90 * 86_400)] = 7 * 86_400
+    proposal_ttl_s: ProposalTtl = 7 * 86_400
     retention: Retention = Retention()
 
     @property

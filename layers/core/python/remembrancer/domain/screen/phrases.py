@@ -220,9 +220,9 @@ class Phrase:
         for part in element.split("|"):
             if part.startswith("@"):
                 codes += self._lexicon.codes(part[1:])
-                codes += "".join(self._word(row[0]) for row in self._lexicon.sequences(part[1:]))
+                codes += "".join(self._word(max(row, key=len)) for row in self._lexicon.sequences(part[1:]))
             else:
-                codes += self._word(part.split("+")[0])
+                codes += self._word(max(part.split("+"), key=len))
         return codes
 
 

@@ -222,6 +222,19 @@ create table entity_name (
 create unique index entity_name_canonical on entity_name (tenant_id, space_id, kind, name_key) where canonical;
 create index entity_name_by_key on entity_name (tenant_id, space_id, name_key);
 
+-- Which memory brought which name: what erasure needs to know which names are left with nothing.
+create table mention (
+  tenant_id uuid not null,
+  space_id uuid not null,
+  memory_id uuid not null,
+  entity_id uuid not null,
+  name_key text not null,
+  primary key (tenant_id, memory_id, entity_id, name_key),
+  foreign key (tenant_id, memory_id) references memory on delete cascade,
+  foreign key (tenant_id, entity_id, name_key) references entity_name on delete cascade
+);
+create index mention_by_name on mention (tenant_id, entity_id, name_key);
+
 create table predicate (
   tenant_id uuid not null,
   space_id uuid not null,
@@ -312,6 +325,7 @@ create table proposal (
   body jsonb not null, -- the request as captured: title, content, kind, times, entities, relations
   salt bytea not null check (octet_length(salt) = 16),
   pending_key bytea not null,
+  content_sha bytea not null, -- erasure finds every proposal that holds the same bytes
   source_prompt text,
   pii boolean not null,
   screen jsonb not null,
@@ -337,6 +351,8 @@ create unique index proposal_pending_once on proposal (tenant_id, submitted_by, 
 create index proposal_queue on proposal (tenant_id, status, deadline, proposal_id);
 create index proposal_decided on proposal (tenant_id, decided_at, proposal_id) where decided_at is not null;
 create index proposal_by_submitter on proposal (tenant_id, submitted_by, deadline, proposal_id);
+create index proposal_by_content on proposal (tenant_id, content_sha);
+create index proposal_by_conflict on proposal (tenant_id, conflict_memory_id) where conflict_memory_id is not null;
 create index proposal_by_memory on proposal (tenant_id, memory_id) where memory_id is not null;
 
 -- Operational rows ----------------------------------------------------------------------------------------
@@ -390,3 +406,15 @@ create table tombstone (
   primary key (tenant_id, tombstone_id)
 );
 create unique index tombstone_mac on tombstone (tenant_id, mac);
+
+-- Where a signed head of the audit chain was stored; the signature and the object are the proof, not this row.
+create table audit_checkpoint (
+  tenant_id uuid not null,
+  seq bigint not null,
+  head bytea not null check (octet_length(head) = 32),
+  at timestamptz not null,
+  object_key text not null,
+  version_id text,
+  signature text not null,
+  primary key (tenant_id, seq)
+);

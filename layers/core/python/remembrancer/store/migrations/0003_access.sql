@@ -43,7 +43,7 @@ do $$
 declare
   t text;
 begin
-  foreach t in array array['memory', 'memory_version', 'passage', 'occurrence', 'hold_out', 'entity', 'entity_name',
+  foreach t in array array['memory', 'memory_version', 'passage', 'occurrence', 'hold_out', 'entity', 'entity_name', 'mention',
                            'predicate', 'relationship', 'support', 'conflict', 'proposal'] loop
     execute format('create policy space_visible on %I as restrictive to rem_ingest, rem_proposal, rem_approve, rem_recall
                     using (space_id = any (rem_spaces())) with check (space_id = any (rem_spaces()))', t);
@@ -51,26 +51,28 @@ begin
 end $$;
 
 -- Knowledge: written by the admitting functions, never deleted by them.
-grant select, insert on memory, passage, occurrence, hold_out, entity, entity_name, predicate, support, conflict,
+grant select, insert on memory, passage, occurrence, hold_out, entity, entity_name, mention, predicate, support, conflict,
   memory_version, relationship to rem_ingest, rem_approve;
 grant update (superseded_at, superseded_by) on memory_version, relationship to rem_ingest, rem_approve;
 grant update (closed_at, closed_by) on hold_out to rem_approve;
 grant update (held_graph, screen_overridden) on memory to rem_approve;
 grant update (status, closed_at, closed_by) on conflict to rem_approve;
-grant select on memory, passage, occurrence, hold_out, entity, entity_name, predicate, support, conflict,
+grant select on memory, passage, occurrence, hold_out, entity, entity_name, mention, predicate, support, conflict,
   memory_version, relationship to rem_proposal, rem_recall;
 
 -- Proposals: captured by one function, decided by another.
 grant select, insert on proposal to rem_proposal;
 grant select on proposal to rem_approve;
-grant update (status, body, pending_key, pii, screen, scores, conflict_memory_id, conflict_version, edited_at,
+grant update (status, body, pending_key, content_sha, pii, screen, scores, conflict_memory_id, conflict_version, edited_at,
   decided_at, decided_by, decision, memory_id) on proposal to rem_approve;
 grant select on proposal to rem_sweep;
 grant update (status, decided_at, warned_at) on proposal to rem_sweep;
 
 -- Erasure.
-grant select, delete on memory, memory_version, passage, occurrence, hold_out, entity, entity_name, relationship,
-  support, conflict, proposal to rem_purge;
+grant select, delete on memory, memory_version, passage, occurrence, hold_out, entity, entity_name, mention,
+  relationship, support, conflict, proposal to rem_purge;
+grant update (canonical) on entity_name to rem_purge;
+grant update (scores, conflict_memory_id, conflict_version) on proposal to rem_purge;
 grant select on legal_hold, space, principal, signing_key, idempotency, outbox to rem_purge;
 grant update (generation) on space to rem_purge;
 grant update (state, body) on idempotency to rem_purge;
@@ -93,6 +95,7 @@ grant select on principal to rem_ingest, rem_proposal, rem_approve, rem_recall, 
 
 -- Reading the chain.
 grant select on audit_event, audit_head to rem_audit;
+grant select, insert on audit_checkpoint to rem_audit;
 grant select on tombstone to rem_audit;
 
 -- Outbox delivery and the janitor.
@@ -123,8 +126,8 @@ as $$ select t.tenant_id, t.settings from tenant t order by 1 $$;
 grant create on schema public to rem_definer;
 alter function resolve_principal(text, text) owner to rem_definer;
 alter function list_tenants() owner to rem_definer;
-alter function audit_append(uuid, text, text, text, text) owner to rem_definer;
-alter function audit_append(uuid, text, text, text, text) security definer set search_path = public, pg_temp;
+alter function audit_append_many(jsonb) owner to rem_definer;
+alter function audit_append_many(jsonb) security definer set search_path = public, pg_temp;
 revoke create on schema public from rem_definer;
 
 grant select on tenant, principal, credential, space to rem_definer;
@@ -132,14 +135,20 @@ create policy definer_reads on tenant for select to rem_definer using (true);
 create policy definer_reads on principal for select to rem_definer using (true);
 create policy definer_reads on credential for select to rem_definer using (true);
 create policy definer_reads on space for select to rem_definer using (true);
--- The chain is appended through audit_append alone, and never updated or deleted by anybody.
+-- The chain is appended through audit_append_many alone, and never updated or deleted by anybody.
 grant select, insert on audit_event to rem_definer;
 grant select, insert, update on audit_head to rem_definer;
 
 revoke execute on function resolve_principal(text, text), list_tenants(),
-  audit_append(uuid, text, text, text, text) from public;
+  audit_append(uuid, text, text, text, text), audit_append_many(jsonb) from public;
+grant execute on function audit_append(uuid, text, text, text, text) to rem_definer;
 grant execute on function resolve_principal(text, text)
   to rem_ingest, rem_proposal, rem_approve, rem_recall, rem_purge, rem_audit, rem_admin, rem_system;
-grant execute on function list_tenants() to rem_sweep, rem_outbox, rem_system;
-grant execute on function audit_append(uuid, text, text, text, text)
+grant execute on function list_tenants() to rem_sweep, rem_outbox, rem_audit;
+grant select on schema_migration to rem_system;
+-- The bootstrap writes the first audit row of a tenant.
+do $$ begin
+  execute format('grant execute on function audit_append_many(jsonb), list_tenants() to %I', current_user);
+end $$;
+grant execute on function audit_append_many(jsonb)
   to rem_ingest, rem_proposal, rem_approve, rem_recall, rem_purge, rem_audit, rem_admin, rem_sweep;

@@ -10,6 +10,7 @@ import base64
 import hmac
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from uuid import UUID
 
 from remembrancer.domain.canonical import canonical_json, encode
@@ -37,8 +38,12 @@ class Cursors:
         signed = self._mac(tenant, listing, filters, payload) + payload
         return base64.urlsafe_b64encode(signed).decode().rstrip("=")
 
-    def decode(self, tenant: UUID, listing: str, filters: Mapping[str, object], cursor: str) -> list[Scalar]:
-        """The position. Raises Problem invalid_input at /cursor unless it was made for this listing."""
+    def decode(
+        self, tenant: UUID, listing: str, filters: Mapping[str, object], cursor: str | None
+    ) -> list[Scalar] | None:
+        """The position, None at the start. Raises Problem invalid_input at /cursor unless made for this listing."""
+        if cursor is None:
+            return None
         if len(cursor) > MAX_CHARS or not cursor.isascii():
             raise _invalid()
         try:
@@ -60,3 +65,11 @@ def _invalid() -> Problem:
     return Problem(
         "invalid_input", [FieldError("/cursor", "invalid_cursor", "Not a cursor of this listing.")]
     )
+
+
+def instant_and_id(position: Sequence[Scalar] | None) -> tuple[datetime, UUID] | None:
+    """A keyset position of (time, id)."""
+    if position is None:
+        return None
+    at, row_id = position
+    return datetime.fromisoformat(str(at)), UUID(str(row_id))

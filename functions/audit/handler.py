@@ -1,0 +1,36 @@
+"""The audit chain and the tombstones."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Query
+
+from functions.manifest import function
+from remembrancer.api.app import Api, shown
+from remembrancer.api.wiring import services
+from remembrancer.flows import audit
+
+app = Api(function("audit"))
+
+Cursor = Annotated[str | None, Query(max_length=4096)]
+Limit = Annotated[int, Query(ge=1, le=200)]
+
+
+@app.route("GET", "/v1/audit", summary="What happened, newest first.")
+def get_audit(cursor: Cursor = None, limit: Limit = 50) -> Response[str]:
+    return shown(audit.list_events(services(), app.call(), cursor, limit))
+
+
+@app.route("GET", "/v1/audit/verify", summary="Whether the chain is whole, and where it is not.")
+def get_verify() -> Response[str]:
+    return shown(audit.verify_chain(services(), app.call()))
+
+
+@app.route("GET", "/v1/tombstones", summary="What was erased, as keyed digests.")
+def get_tombstones(cursor: Cursor = None, limit: Limit = 50) -> Response[str]:
+    return shown(audit.list_tombstones(services(), app.call(), cursor, limit))
+
+
+handler = app.handler

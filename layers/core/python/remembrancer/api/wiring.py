@@ -1,0 +1,127 @@
+"""Wires a function's services from its settings, once an environment."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import uuid_utils
+
+from remembrancer.adapters.keys import FileMacKeys, KmsMacKeys
+from remembrancer.domain.ports import Embedder, EmbeddingUnavailable, MacKeys, ScreenModel
+from remembrancer.flows.context import ScreenPolicy, Services
+from remembrancer.settings import Settings, SettingsError
+from remembrancer.store.database import Connection, Database, connect
+
+if TYPE_CHECKING:
+    from remembrancer.domain.ports import Vectors
+
+
+def new_id() -> UUID:
+    """A UUIDv7."""
+    return UUID(bytes=uuid_utils.uuid7().bytes)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+@functools.cache
+def settings() -> Settings:
+    return Settings.read(os.environ)
+
+
+@functools.cache
+def services() -> Services:
+    """Raises SettingsError when the environment lacks what every function needs."""
+    read = settings()
+    embedder = _embedder(read)
+    return Services(
+        database=Database(_connector(read), new_id, kick=_kick(read)),
+        embedder=embedder,
+        macs=_mac_keys(read),
+        clock=now,
+        new_id=new_id,
+        screen_model=_screen_model(read, embedder),
+        screen_policy=ScreenPolicy(read.screen_model, read.screen_reject_at, read.screen_quarantine_at),
+        verify_signature=_verifier(read),
+    )
+
+
+class _NoEmbedder:
+    """For functions that do not embed: asking one of them to is a fault of the wiring."""
+
+    contract = ""
+
+    def embed(self, texts: object) -> Vectors:
+        raise EmbeddingUnavailable("this function does not embed")
+
+    def count_tokens(self, text: str) -> int:
+        raise EmbeddingUnavailable("this function does not embed")
+
+
+def _embedder(read: Settings) -> Embedder:
+    if read.model_dir is None:
+        return _NoEmbedder()
+    from remembrancer.adapters.embedding import OnnxEmbedder
+
+    return OnnxEmbedder(read.model_dir, threads=max(1, os.cpu_count() or 1))
+
+
+def _screen_model(read: Settings, embedder: Embedder) -> ScreenModel | None:
+    if not read.screen_model or read.model_dir is None:
+        return None
+    from remembrancer.adapters.screen_model import EmbeddedScreenModel
+
+    return EmbeddedScreenModel(embedder)
+
+
+def _connector(read: Settings) -> Callable[[], Connection]:
+    if read.database_url is not None:
+        return connect(read.database_url)
+    if not read.db_host or not read.db_user or not read.db_ca:
+        raise SettingsError("REM_DB_HOST, REM_DB_USER and REM_DB_CA, or REM_DATABASE_URL, must be set")
+    from remembrancer.adapters.iam import IamToken
+
+    conninfo = (
+        f"host={read.db_host} port=5432 dbname={read.db_name} user={read.db_user} "
+        f"sslmode=verify-full sslrootcert={read.db_ca}"
+    )
+    return connect(conninfo, IamToken(read.db_host, read.db_user, read.region))
+
+
+def _mac_keys(read: Settings) -> MacKeys:
+    if read.mac_key_file is not None:
+        return FileMacKeys(read.mac_key_file)
+    if read.mac_key is not None:
+        import boto3
+
+        return KmsMacKeys(boto3.client("kms"), read.mac_key)
+    return _NoMacKeys()
+
+
+class _NoMacKeys:
+    """For functions that witness nothing."""
+
+    def mac(self, purpose: str, tenant: UUID, message: bytes) -> bytes:
+        raise SettingsError("REM_KMS_MAC_KEY or REM_MAC_KEY_FILE must be set")
+
+
+def _verifier(read: Settings) -> Any:
+    if not read.public_bases:
+        return None
+    from remembrancer.adapters.signatures import verify_signed_request
+
+    return verify_signed_request
+
+
+def _kick(read: Settings) -> Callable[[UUID, datetime], None] | None:
+    if read.outbox_machine is None:
+        return None
+    from remembrancer.adapters.machines import OutboxKick
+
+    return OutboxKick(read.outbox_machine)

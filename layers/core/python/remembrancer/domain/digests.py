@@ -1,0 +1,78 @@
+"""Digests that bind a decision to what was shown, and that tell one text from another."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from remembrancer.domain.canonical import canonical_json, digest
+
+
+def content_sha(content: str) -> bytes:
+    """SHA-256 of the exact bytes of a text."""
+    return hashlib.sha256(content.encode()).digest()
+
+
+def request_hash(body: Any) -> bytes:
+    """SHA-256 of the canonical JSON of a request body: what an idempotency key is bound to."""
+    return hashlib.sha256(canonical_json(body).encode()).digest()
+
+
+def dedup_key(
+    *,
+    space_id: UUID,
+    content: str,
+    title: str | None,
+    kind: str,
+    domain: str,
+    valid_from: datetime | None,
+    valid_to: datetime | None,
+    source_uri: str | None,
+    revision: str | None,
+) -> bytes:
+    """What makes two writes of the lifecycle paths the same memory (model.md, Duplicates)."""
+    return digest(
+        {
+            "space": space_id.bytes,
+            "content": content,
+            "title": title,
+            "kind": kind,
+            "domain": domain,
+            "valid_from": valid_from,
+            "valid_to": valid_to,
+            "source_uri": source_uri,
+            "revision": revision,
+        }
+    )
+
+
+def proposal_digest(proposal_id: UUID, salt: bytes, space_id: UUID, body: Mapping[str, Any]) -> str:
+    """64 hex digits over everything that a decision admits, unmasked; the salt keeps short texts unguessable."""
+    return digest(
+        {
+            "version": 1,
+            "proposal": proposal_id.bytes,
+            "salt": salt,
+            "space": space_id.bytes,
+            "body": canonical_json(body),
+        }
+    ).hex()
+
+
+def memory_digest(memory: Mapping[str, Any]) -> str:
+    """64 hex digits over a stored memory as a reviewer of the quarantine is shown it, unmasked."""
+    return digest(
+        {
+            "version": 1,
+            "memory": memory["memory_id"].bytes,
+            "space": memory["space_id"].bytes,
+            "title": memory["title"],
+            "content": memory["content"],
+            "kind": memory["kind"],
+            "domain": memory["domain"],
+            "graph": canonical_json(memory["held_graph"]),
+        }
+    ).hex()

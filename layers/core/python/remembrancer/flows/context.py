@@ -1,0 +1,78 @@
+"""What the flows work with: the database and the ports, wired by the handler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from remembrancer.domain.ports import Clock, Embedder, Ids, MacKeys, ScreenModel
+from remembrancer.domain.principal import Credential
+from remembrancer.domain.signing import KeyRecord, VerifiedSignature
+from remembrancer.store.database import Database
+
+
+@dataclass(frozen=True)
+class ScreenPolicy:
+    """Layer 2 of the screen: its thresholds, and whether it is configured at all.
+
+    Configured and missing (`required` without a model) fails closed: everything is quarantined.
+    """
+
+    required: bool = False
+    reject_at: float = 0.9
+    quarantine_at: float = 0.7
+
+
+class SignatureVerifier(Protocol):
+    def __call__(
+        self,
+        *,
+        method: str,
+        target_uris: Sequence[str],
+        headers: Mapping[str, str],
+        body: bytes,
+        keys: Callable[[str], KeyRecord | None],
+        now: datetime,
+    ) -> VerifiedSignature:
+        """Raises Problem signature_missing, signature_invalid or signature_expired."""
+
+
+@dataclass(frozen=True)
+class Services:
+    database: Database
+    embedder: Embedder
+    macs: MacKeys
+    clock: Clock
+    new_id: Ids
+    screen_model: ScreenModel | None = None
+    screen_policy: ScreenPolicy = ScreenPolicy()
+    kick: Callable[[UUID, datetime], None] | None = None
+    """Wakes the delivery of alerts after a commit that raised one."""
+    verify_signature: SignatureVerifier | None = None
+    """Set for the functions with signed routes."""
+
+
+@dataclass(frozen=True)
+class SignedParts:
+    """What a signature covers, as it arrived."""
+
+    method: str
+    target_uris: tuple[str, ...]
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request: who, under which correlation id, with which idempotency key."""
+
+    credential: Credential
+    correlation_id: str
+    operation: str
+    """Method and path, with the ids of the path: the scope of the idempotency key."""
+    idempotency_key: str | None = None
+    signed: SignedParts | None = None
+    """Set on signed routes."""

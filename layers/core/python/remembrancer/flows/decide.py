@@ -1,0 +1,348 @@
+"""Human decisions on proposals: on exactly the bytes shown, once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from uuid import UUID
+
+from remembrancer.domain.digests import proposal_digest
+from remembrancer.domain.ids import format_id, parse_id
+from remembrancer.domain.memory import Passages
+from remembrancer.domain.principal import authorize
+from remembrancer.domain.problems import FieldError, Problem
+from remembrancer.domain.requests import (
+    ApproveRequest,
+    DecideRequest,
+    DecideRow,
+    EditRequest,
+    ProposalRequest,
+    RejectRequest,
+    Supersedes,
+)
+from remembrancer.domain.screen import Verdict
+from remembrancer.flows import gate
+from remembrancer.flows.admit import Candidate, Target, admit, conflict_summary
+from remembrancer.flows.context import Call, Services
+from remembrancer.flows.index import passages_of
+from remembrancer.flows.keyed import Answer, Keyed, keyed
+from remembrancer.flows.propose import public_scores, scored
+from remembrancer.store import conflicts, proposals
+from remembrancer.store.database import Row, Unit
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Approval:
+    """What a decision says, whether it came alone or as a row of a batch."""
+
+    content_digest: str
+    supersedes: Supersedes | None
+    override_reason: str | None
+    reason: str | None
+
+
+def public_id(prefix: Any, text: str) -> UUID:
+    """The id of a path or body. A text that is no such id names nothing: Problem not_found."""
+    try:
+        return parse_id(prefix, text)
+    except ValueError:
+        raise Problem("not_found") from None
+
+
+def approve(services: Services, call: Call, proposal: str, request: ApproveRequest) -> Answer:
+    """Promote a pending proposal to a memory, in one transaction; 200."""
+    approval = _Approval(request.content_digest, request.supersedes, request.override_reason, request.reason)
+    with keyed(services, call, request.model_dump(mode="json"), _reviewer) as start:
+        return start.replay or _approve(services, call, start, proposal, approval)
+
+
+def reject(services: Services, call: Call, proposal: str, request: RejectRequest) -> Answer:
+    """Turn a pending proposal down; 200. The reason stays in the decision, the chain holds its keyed digest."""
+    with keyed(services, call, request.model_dump(mode="json"), _reviewer) as start:
+        return start.replay or _reject(
+            services, call, start, proposal, request.content_digest, request.reason
+        )
+
+
+def decide(services: Services, call: Call, request: DecideRequest) -> Answer:
+    """Up to a hundred decisions, each in a transaction of its own, each with its outcome; 200."""
+    with keyed(services, call, request.model_dump(mode="json"), _reviewer) as start:
+        if start.replay is not None:
+            return start.replay
+        unkeyed = Keyed(start.principal, None, None)
+        rows = [_decide_row(services, call, unkeyed, row) for row in request.rows]
+        body = {"rows": rows, "correlation_id": call.correlation_id}
+        refs = [parse_id("mem", row["memory_id"]) for row in rows if row.get("memory_id")]
+        return services.database.operate(call.credential, lambda unit: start.answer(unit, 200, body, refs))
+
+
+def edit(services: Services, call: Call, proposal: str, request: EditRequest) -> Answer:
+    """Replace the text of a pending proposal: screened, scored and digested anew; 200 with the new digest."""
+    with keyed(services, call, request.model_dump(mode="json"), _reviewer) as start:
+        if start.replay is not None:
+            return start.replay
+        examined = gate.examine(services, request.proposal, secrets=start.principal.settings.secrets)
+        if examined.verdict is Verdict.REJECT:
+            raise gate.rejected(services, call, examined)
+        clean = examined.request
+        passages = passages_of(services.embedder, clean.content, clean.author, clean.observed_at)
+
+        def commit(unit: Unit) -> Answer | Problem:
+            start.fence(unit)
+            row = _pending(unit, proposal, request.content_digest)
+            if isinstance(row, Problem):
+                return row
+            values = scored(unit, examined, passages)
+            proposals.rewrite(unit, row["proposal_id"], values)
+            after = proposal_digest(row["proposal_id"], bytes(row["salt"]), row["space_id"], values["body"])
+            shown = format_id("prop", row["proposal_id"])
+            unit.audit(
+                "proposal_edited",
+                shown,
+                before=_witness(services, unit, request.content_digest),
+                after=_witness(services, unit, after),
+                verdict=examined.verdict.value,
+                correlation_id=call.correlation_id,
+            )
+            body = {
+                "proposal_id": shown,
+                "status": "pending",
+                "content_digest": after,
+                "verdict": examined.verdict.value,
+                "signals": examined.report["signals"],
+                "redactions": [{"pointer": p, "kind": kind} for p, kind in examined.redactions],
+                "scores": public_scores(values["scores"]),
+                "correlation_id": call.correlation_id,
+            }
+            return start.answer(unit, 200, body, [row["proposal_id"]])
+
+        return _settle(services.database.write(call.credential, commit))
+
+
+def _decide_row(services: Services, call: Call, start: Keyed, row: DecideRow) -> dict[str, Any]:
+    try:
+        if row.decision == "approve":
+            approval = _Approval(row.content_digest, row.supersedes, row.override_reason, row.reason)
+            outcome = _approve_body(services, call, start, row.proposal_id, approval)
+        else:
+            outcome = _reject_body(services, call, start, row.proposal_id, row.content_digest, row.reason)
+    except Problem as problem:
+        errors = [{"pointer": e.pointer, "code": e.code, "detail": e.detail} for e in problem.errors]
+        return {
+            "proposal_id": row.proposal_id,
+            "outcome": "failed",
+            "code": problem.code,
+            "errors": errors,
+            **problem.extensions,
+        }
+    return {"outcome": "done", **outcome}
+
+
+def _reviewer(unit: Unit) -> None:
+    authorize(unit.principal, "review", space=unit.principal.team_space)
+
+
+def _approve(services: Services, call: Call, start: Keyed, proposal: str, approval: _Approval) -> Answer:
+    return _commit_approval(services, call, start, proposal, approval)[1]
+
+
+def _approve_body(
+    services: Services, call: Call, start: Keyed, proposal: str, approval: _Approval
+) -> dict[str, Any]:
+    return _commit_approval(services, call, start, proposal, approval)[0]
+
+
+def _commit_approval(
+    services: Services, call: Call, start: Keyed, proposal: str, approval: _Approval
+) -> tuple[dict[str, Any], Answer]:
+    # The text is read and embedded first, outside the write. It binds by its digest: the write checks that the
+    # row still has it, so the vectors are those of the text that is admitted.
+    row = services.database.read(call.credential, lambda unit: _readable(unit, proposal))
+    request, passages, report = _prepare(services, row, approval)
+
+    def commit(unit: Unit) -> tuple[dict[str, Any], Answer] | Problem:
+        start.fence(unit)
+        locked = _pending(unit, proposal, approval.content_digest)
+        if isinstance(locked, Problem):
+            return locked
+        target = None
+        if approval.supersedes is not None:
+            target = Target(public_id("mem", approval.supersedes.memory_id), approval.supersedes.version)
+        admitted = admit(
+            unit,
+            Candidate(
+                request=request,
+                passages=passages,
+                report=report,
+                pii=locked["pii"],
+                held=False,
+                overridden=approval.override_reason is not None,
+                space_id=locked["space_id"],
+                owner_id=locked["submitted_by"],
+                admitted_by="proposal",
+                approved_by=unit.principal.principal_id,
+                proposal_id=locked["proposal_id"],
+            ),
+            call.correlation_id,
+            supersedes=target,
+        )
+        if target is not None:
+            conflicts.close_between(unit, admitted.memory_id, target.memory_id)
+        superseded = None if target is None else format_id("mem", target.memory_id)
+        decision = {
+            "reason": approval.reason,
+            "override_reason": approval.override_reason,
+            "supersedes": superseded,
+        }
+        if not proposals.decide(unit, locked["proposal_id"], "approved", decision, admitted.memory_id):
+            raise Problem("already_decided")
+        shown = format_id("prop", locked["proposal_id"])
+        memory_id = format_id("mem", admitted.memory_id)
+        unit.audit(
+            "proposal_approved",
+            shown,
+            memory_id=memory_id,
+            supersedes=superseded,
+            override=_witness(services, unit, approval.override_reason),
+            reason=_witness(services, unit, approval.reason),
+            content=_witness(services, unit, approval.content_digest),
+            correlation_id=call.correlation_id,
+        )
+        unit.alert("approved", shown)
+        body = {
+            "proposal_id": shown,
+            "status": "approved",
+            "memory_id": memory_id,
+            "duplicate": admitted.duplicate,
+            "superseded": superseded,
+            "conflict": conflict_summary(admitted.conflict),
+            "confidence": None if admitted.confidence is None else admitted.confidence.to_dict(),
+            "relationship_ids": [format_id("rel", rid) for rid in admitted.relationship_ids],
+            "correlation_id": call.correlation_id,
+        }
+        return body, start.answer(unit, 200, body, [locked["proposal_id"], admitted.memory_id])
+
+    return _settle(services.database.write(call.credential, commit))
+
+
+def _prepare(
+    services: Services, row: Row, approval: _Approval
+) -> tuple[ProposalRequest, Passages, dict[str, Any]]:
+    """Re-screen and embed what the row holds. Raises Problem input_rejected or invalid_input."""
+    body = row["body"]
+    report = gate.fresh_verdict(gate.text_fields(body), row["screen"])
+    if report["verdict"] == Verdict.REJECT.value:
+        raise Problem(
+            "input_rejected", [FieldError(s["field"], s["rule"], s["family"]) for s in report["signals"]]
+        )
+    if report["verdict"] == Verdict.QUARANTINE.value and approval.override_reason is None:
+        raise Problem(
+            "invalid_input",
+            [
+                FieldError(
+                    "/override_reason", "required", "the screen holds this text: say why it is admitted"
+                )
+            ],
+        )
+    request = ProposalRequest.model_validate(body)
+    passages = passages_of(services.embedder, request.content, request.author, request.observed_at)
+    return request, passages, report
+
+
+def _reject(
+    services: Services, call: Call, start: Keyed, proposal: str, digest: str | None, reason: str | None
+) -> Answer:
+    return _commit_rejection(services, call, start, proposal, digest, reason)[1]
+
+
+def _reject_body(
+    services: Services, call: Call, start: Keyed, proposal: str, digest: str | None, reason: str | None
+) -> dict[str, Any]:
+    return _commit_rejection(services, call, start, proposal, digest, reason)[0]
+
+
+def _commit_rejection(
+    services: Services, call: Call, start: Keyed, proposal: str, digest: str | None, reason: str | None
+) -> tuple[dict[str, Any], Answer]:
+    def commit(unit: Unit) -> tuple[dict[str, Any], Answer] | Problem:
+        start.fence(unit)
+        locked = _pending(unit, proposal, digest)
+        if isinstance(locked, Problem):
+            return locked
+        if not proposals.decide(unit, locked["proposal_id"], "rejected", {"reason": reason}, None):
+            raise Problem("already_decided")
+        shown = format_id("prop", locked["proposal_id"])
+        unit.audit(
+            "proposal_rejected",
+            shown,
+            reason=_witness(services, unit, reason),
+            correlation_id=call.correlation_id,
+        )
+        unit.alert("rejected", shown)
+        body = {"proposal_id": shown, "status": "rejected", "correlation_id": call.correlation_id}
+        return body, start.answer(unit, 200, body, [locked["proposal_id"]])
+
+    return _settle(services.database.write(call.credential, commit))
+
+
+def _readable(unit: Unit, proposal: str) -> Row:
+    _reviewer(unit)
+    row = proposals.get(unit, public_id("prop", proposal))
+    if row is None:
+        raise Problem("not_found")
+    return row
+
+
+def _pending(unit: Unit, proposal: str, digest: str | None) -> Row | Problem:
+    """The row, locked, if it may be decided now by this person on these bytes.
+
+    A row past its deadline is expired here, audited; that problem is returned, so that the caller commits
+    before it raises.
+    """
+    _reviewer(unit)
+    proposal_id = public_id("prop", proposal)
+    row = proposals.get(unit, proposal_id, for_update=True)
+    if row is None:
+        raise Problem("not_found")
+    if row["status"] == "expired":
+        raise Problem("expired")
+    if row["status"] != "pending":
+        raise Problem("already_decided", extensions=_outcome(row))
+    if row["deadline"] <= unit.now:
+        proposals.decide(unit, proposal_id, "expired", {}, None)
+        unit.audit("proposal_expired", format_id("prop", proposal_id))
+        unit.alert("expired", format_id("prop", proposal_id))
+        return Problem("expired")
+    if unit.principal.settings.four_eyes and row["submitted_by"] == unit.principal.principal_id:
+        raise Problem("forbidden", [FieldError("", "four_eyes", "nobody decides a submission of their own")])
+    if row["pii"] and not unit.principal.sees_pii:
+        raise Problem("forbidden", [FieldError("", "masked", "the text is masked for you")])
+    shown = proposal_digest(proposal_id, bytes(row["salt"]), row["space_id"], row["body"])
+    if digest is not None and digest != shown:
+        raise Problem("digest_mismatch")
+    return row
+
+
+def _outcome(row: Row) -> dict[str, object]:
+    return {
+        "outcome": {
+            "status": row["status"],
+            "decided_at": row["decided_at"].isoformat(),
+            "decided_by": row["decider_name"],
+            "memory_id": None if row["memory_id"] is None else format_id("mem", row["memory_id"]),
+        }
+    }
+
+
+def _witness(services: Services, unit: Unit, text: str | None) -> str | None:
+    """The keyed digest under which the chain knows a text that it must not hold."""
+    return None if text is None else services.macs.mac("audit", unit.tenant_id, text.encode()).hex()
+
+
+def _settle(result: T | Problem) -> T:
+    """Raise the problem that a transaction committed an expiry for; otherwise its result."""
+    if isinstance(result, Problem):
+        raise result
+    return result

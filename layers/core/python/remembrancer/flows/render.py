@@ -1,0 +1,108 @@
+"""How stored rows are shown: every text through the one sanitizer, ids and times in their public form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from remembrancer.domain.ids import format_id
+from remembrancer.domain.sanitize import sanitize_read
+from remembrancer.store.database import Row
+
+
+def instant(value: datetime | None) -> str | None:
+    """RFC 3339 in UTC, to the microsecond."""
+    return None if value is None else value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def clean(value: Any, *, reveal_pii: bool) -> Any:
+    """Every string of a structure, sanitized for this reader."""
+    match value:
+        case str():
+            return sanitize_read(value, reveal_pii=reveal_pii)
+        case dict():
+            return {name: clean(item, reveal_pii=reveal_pii) for name, item in value.items()}
+        case list():
+            return [clean(item, reveal_pii=reveal_pii) for item in value]
+    return value
+
+
+def memory(row: Row, team_space: UUID, *, reveal_pii: bool) -> dict[str, Any]:
+    """A memory under the version of the row. The text is data, whoever wrote it: `untrusted` is always true."""
+    text = clean(
+        {
+            "text": row["content"],
+            "title": row["title"],
+            "author": row["author"],
+            "source_uri": row["source_uri"],
+            "heading_path": row["heading_path"],
+            "data_subjects": row["data_subjects"],
+        },
+        reveal_pii=reveal_pii,
+    )
+    return {
+        "memory_id": format_id("mem", row["memory_id"]),
+        "version": row["version"],
+        "text": text["text"],
+        "title": text["title"],
+        "author": text["author"],
+        "kind": row["kind"],
+        "space": "team_shared" if row["space_id"] == team_space else "private",
+        "domain": row["domain"],
+        "origin": row["origin"],
+        "source": row["source"],
+        "assertion_kind": row["assertion_kind"],
+        "confidence": row["confidence"],
+        "data_subjects": text["data_subjects"],
+        "evidence": {
+            "source_uri": text["source_uri"],
+            "revision": row["revision"],
+            "heading_path": text["heading_path"],
+            "lines": None if row["line_start"] is None else [row["line_start"], row["line_end"]],
+        },
+        "observed_at": instant(row["observed_at"]),
+        "valid_from": instant(row["valid_from"]),
+        "valid_to": instant(row["valid_to"]),
+        "created_at": instant(row["created_at"]),
+        "superseded_at": instant(row["superseded_at"]),
+        "superseded_by": None if row["superseded_by"] is None else format_id("mem", row["superseded_by"]),
+        "expires_at": instant(row["expires_at"]),
+        "pii": row["pii"],
+        "provenance": provenance(row),
+        "untrusted": True,
+    }
+
+
+def provenance(row: Row) -> list[str]:
+    """Marks that only the server sets: how the memory came in and who stood for it."""
+    marks = [f"admitted_by:{row['admitted_by']}", f"origin:{row['origin']}"]
+    if row["approved_by"] is not None:
+        marks.append("human_approved")
+    if row["screen_overridden"]:
+        marks.append("screen_overridden")
+    return marks
+
+
+def relationships(rows: Iterable[Row], *, reveal_pii: bool) -> list[dict[str, Any]]:
+    return [
+        {
+            "relationship_id": format_id("rel", row["relationship_id"]),
+            "version": row["version"],
+            "subject": sanitize_read(row["subject"], reveal_pii=reveal_pii),
+            "predicate": row["predicate_key"],
+            "object": None if row["object"] is None else sanitize_read(row["object"], reveal_pii=reveal_pii),
+            "value": None
+            if row["value_type"] is None
+            else {
+                "type": row["value_type"],
+                "value": sanitize_read(row["value_canonical"], reveal_pii=reveal_pii),
+                "unit": row["value_unit"],
+            },
+            "polarity": row["polarity"],
+            "valid_from": instant(row["valid_from"]),
+            "valid_to": instant(row["valid_to"]),
+        }
+        for row in rows
+    ]

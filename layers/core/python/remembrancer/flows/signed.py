@@ -1,0 +1,80 @@
+"""Signed admin acts: the signature is checked in the very transaction that acts, its nonce spent there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from remembrancer.domain.principal import authorize
+from remembrancer.domain.problems import Problem
+from remembrancer.domain.signing import KeyRecord, VerifiedSignature
+from remembrancer.flows.context import Call, Services
+from remembrancer.flows.keyed import Keyed, keyed
+from remembrancer.store import identity
+from remembrancer.store.database import Unit
+
+
+@contextmanager
+def signed(services: Services, call: Call, payload: Any) -> Iterator[Keyed]:
+    """`keyed` for a signed route: an unsigned or badly signed request is refused first, and audited."""
+
+    def allowed(unit: Unit) -> None:
+        authorize(unit.principal, "admin")
+        _verify(services, unit, call)
+
+    with auditing_refusals(services, call), keyed(services, call, payload, allowed) as start:
+        if start.replay is not None:
+            services.database.operate(call.credential, lambda unit: spend(services, unit, call))
+        yield start
+
+
+@contextmanager
+def auditing_refusals(services: Services, call: Call) -> Iterator[None]:
+    """A refused signature leaves a row in the chain: who tried, and why it did not hold."""
+    try:
+        yield
+    except Problem as problem:
+        if problem.code.startswith("signature_"):
+            reasons = [error.code for error in problem.errors]
+            services.database.write(call.credential, _refusal(problem.code, reasons, call))
+        raise
+
+
+def spend(services: Services, unit: Unit, call: Call) -> VerifiedSignature:
+    """Authorize, verify, and spend the nonce. Raises Problem forbidden or signature_*."""
+    authorize(unit.principal, "admin")
+    verified = _verify(services, unit, call)
+    identity.spend_nonce(unit, verified.key_id, verified.nonce, verified.expires)
+    return verified
+
+
+def _verify(services: Services, unit: Unit, call: Call) -> VerifiedSignature:
+    if services.verify_signature is None or call.signed is None:
+        raise Problem("configuration_invalid")
+    records = {
+        row["key_id"]: KeyRecord(row["key_id"], row["algorithm"], row["public_key"], row["usable_from"])
+        for row in identity.usable_keys(unit, unit.principal.principal_id)
+    }
+    parts = call.signed
+    return services.verify_signature(
+        method=parts.method,
+        target_uris=parts.target_uris,
+        headers=parts.headers,
+        body=parts.body,
+        keys=records.get,
+        now=services.clock(),
+    )
+
+
+def _refusal(code: str, reasons: list[str], call: Call) -> Callable[[Unit], None]:
+    def record(unit: Unit) -> None:
+        unit.audit(
+            "signature_refused",
+            call.operation,
+            code=code,
+            reasons=reasons,
+            correlation_id=call.correlation_id,
+        )
+
+    return record

@@ -1,0 +1,69 @@
+"""Scheduled housekeeping, one transaction a tenant: stale proposals, expired operational rows, the outbox."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from remembrancer.domain.alerts import Alert
+from remembrancer.domain.ids import format_id
+from remembrancer.flows.context import Services
+from remembrancer.flows.review import WARN_SECONDS
+from remembrancer.store import outbox, proposals
+from remembrancer.store.database import Unit
+
+BATCH = 500
+CLAIM = 100
+
+
+def sweep(services: Services) -> dict[str, int]:
+    """Rows touched, by kind, over all tenants."""
+    total: dict[str, int] = {}
+    for tenant_id, _ in services.database.tenants():
+        for kind, count in _sweep_tenant(services, tenant_id).items():
+            total[kind] = total.get(kind, 0) + count
+    return total
+
+
+def claim_alerts(services: Services) -> list[Alert]:
+    """Due alerts of all tenants, at most CLAIM, now ours for a while."""
+    claimed: list[Alert] = []
+    for tenant_id, _ in services.database.tenants():
+        room = CLAIM - len(claimed)
+        if room == 0:
+            break
+        rows = services.database.job(tenant_id, partial(outbox.claim, limit=room), audited=False)
+        claimed += [
+            Alert(row["delivery_id"], row["tenant_id"], row["kind"], row["target"], row["created_at"])
+            for row in rows
+        ]
+    return claimed
+
+
+def mark_delivered(services: Services, delivered: Iterable[tuple[UUID, UUID]]) -> int:
+    """(tenant, delivery) pairs that a receiver took; rows marked."""
+    by_tenant: dict[UUID, list[UUID]] = {}
+    for tenant_id, delivery_id in delivered:
+        by_tenant.setdefault(tenant_id, []).append(delivery_id)
+    return sum(
+        services.database.job(tenant_id, partial(outbox.mark, delivery_ids=ids), audited=False)
+        for tenant_id, ids in by_tenant.items()
+    )
+
+
+def _sweep_tenant(services: Services, tenant_id: UUID) -> dict[str, int]:
+    def work(unit: Unit) -> dict[str, Any]:
+        expired = proposals.expire_due(unit, BATCH)
+        for proposal_id in expired:
+            unit.audit("proposal_expired", format_id("prop", proposal_id))
+            unit.alert("expired", format_id("prop", proposal_id))
+        warned = proposals.warn_due(unit, unit.now + timedelta(seconds=WARN_SECONDS), BATCH)
+        for proposal_id in warned:
+            unit.alert("expiring", format_id("prop", proposal_id))
+        removed = outbox.sweep(unit)
+        return {"proposals_expired": len(expired), "proposals_warned": len(warned), **removed}
+
+    return services.database.job(tenant_id, work, audited=False)

@@ -1,0 +1,86 @@
+"""What the environment says, read once at start; a wrong or missing variable is one clear error.
+
+The names are those of infra/environment.py. Locally REM_DATABASE_URL and REM_MAC_KEY_FILE take the place
+of the cluster and of KMS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class SettingsError(Exception):
+    """A variable is missing or cannot be read. The text names the variable, never its value."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    profile: str
+    database_url: str | None
+    db_host: str | None
+    db_name: str
+    db_user: str
+    db_ca: str | None
+    region: str
+    public_bases: tuple[str, ...]
+    model_dir: Path | None
+    mac_key_file: Path | None
+    mac_key: str | None
+    outbox_machine: str | None
+    event_bus: str | None
+    webhook_url: str | None
+    webhook_secret: str | None
+    screen_model: bool
+    screen_reject_at: float
+    screen_quarantine_at: float
+
+    @classmethod
+    def read(cls, env: Mapping[str, str]) -> Settings:
+        """Raises SettingsError."""
+        reject_at = _share(env, "REM_SCREEN_REJECT_AT", 0.9)
+        quarantine_at = _share(env, "REM_SCREEN_QUARANTINE_AT", 0.7)
+        if quarantine_at > reject_at:
+            raise SettingsError("REM_SCREEN_QUARANTINE_AT is above REM_SCREEN_REJECT_AT")
+        return cls(
+            profile=env.get("REM_PROFILE", "local"),
+            database_url=env.get("REM_DATABASE_URL"),
+            db_host=env.get("REM_DB_HOST"),
+            db_name=env.get("REM_DB_NAME", "remembrancer"),
+            db_user=env.get("REM_DB_USER", ""),
+            db_ca=env.get("REM_DB_CA"),
+            region=env.get("AWS_REGION", ""),
+            public_bases=tuple(base.rstrip("/") for base in env.get("REM_PUBLIC_BASES", "").split()),
+            model_dir=_path(env, "REM_MODEL_DIR"),
+            mac_key_file=_path(env, "REM_MAC_KEY_FILE"),
+            mac_key=env.get("REM_KMS_MAC_KEY"),
+            outbox_machine=env.get("REM_OUTBOX_MACHINE"),
+            event_bus=env.get("REM_EVENT_BUS"),
+            webhook_url=env.get("REM_WEBHOOK_URL"),
+            webhook_secret=env.get("REM_WEBHOOK_SECRET"),
+            screen_model=_switch(env, "REM_SCREEN_MODEL"),
+            screen_reject_at=reject_at,
+            screen_quarantine_at=quarantine_at,
+        )
+
+
+def _path(env: Mapping[str, str], name: str) -> Path | None:
+    return Path(env[name]) if env.get(name) else None
+
+
+def _switch(env: Mapping[str, str], name: str) -> bool:
+    value = env.get(name, "off")
+    if value not in ("on", "off"):
+        raise SettingsError(f"{name} is neither on nor off")
+    return value == "on"
+
+
+def _share(env: Mapping[str, str], name: str, default: float) -> float:
+    try:
+        value = float(env.get(name, default))
+    except ValueError:
+        raise SettingsError(f"{name} is not a number") from None
+    if not 0 < value <= 1:
+        raise SettingsError(f"{name} is not within 0 and 1")
+    return value

@@ -1,0 +1,98 @@
+"""Open contradictions between memories: surfaced, resolved by people, never acted upon by themselves."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from remembrancer.store.database import Row, Unit
+
+
+def open_conflict(
+    unit: Unit, space_id: UUID, memory_id: UUID, other_id: UUID, reason: str, explanation: str
+) -> UUID:
+    conflict_id = unit.new_id()
+    unit.run(
+        """
+        insert into conflict (tenant_id, conflict_id, space_id, memory_id, other_id, reason, explanation, opened_at)
+        values (%(tenant)s, %(id)s, %(space)s, %(memory)s, %(other)s, %(reason)s, %(explanation)s, %(now)s)
+        """,
+        {
+            "tenant": unit.tenant_id,
+            "id": conflict_id,
+            "space": space_id,
+            "memory": memory_id,
+            "other": other_id,
+            "reason": reason,
+            "explanation": explanation,
+            "now": unit.now,
+        },
+    )
+    return conflict_id
+
+
+def of(unit: Unit, memory_ids: list[UUID]) -> dict[UUID, list[Row]]:
+    """Open conflicts by memory, from whichever side: {conflict_id, other_id, reason, explanation}."""
+    found: dict[UUID, list[Row]] = {}
+    for row in unit.rows(
+        """
+        select conflict_id, memory_id, other_id, reason, explanation from conflict
+        where tenant_id = %(tenant)s and status = 'open' and memory_id = any (%(ids)s)
+        union all
+        select conflict_id, other_id, memory_id, reason, explanation from conflict
+        where tenant_id = %(tenant)s and status = 'open' and other_id = any (%(ids)s)
+        order by 1
+        """,
+        {"tenant": unit.tenant_id, "ids": memory_ids},
+    ):
+        found.setdefault(row["memory_id"], []).append(row)
+    return found
+
+
+def list_open(unit: Unit, after: UUID | None, limit: int) -> list[Row]:
+    return unit.rows(
+        """
+        select * from conflict where tenant_id = %(tenant)s and status = 'open'
+          and (%(after)s::uuid is null or conflict_id > %(after)s)
+        order by conflict_id limit %(limit)s
+        """,
+        {"tenant": unit.tenant_id, "after": after, "limit": limit},
+    )
+
+
+def get(unit: Unit, conflict_id: UUID) -> Row | None:
+    return unit.row(
+        "select * from conflict where tenant_id = %(tenant)s and conflict_id = %(id)s for update",
+        {"tenant": unit.tenant_id, "id": conflict_id},
+    )
+
+
+def close_between(unit: Unit, memory_id: UUID, other_id: UUID) -> None:
+    """A supersession settles what stood open between the two."""
+    unit.run(
+        """
+        update conflict set status = 'resolved', closed_at = %(now)s, closed_by = %(by)s
+        where tenant_id = %(tenant)s and status = 'open'
+          and ((memory_id = %(a)s and other_id = %(b)s) or (memory_id = %(b)s and other_id = %(a)s))
+        """,
+        {
+            "now": unit.now,
+            "by": unit.principal.principal_id,
+            "tenant": unit.tenant_id,
+            "a": memory_id,
+            "b": other_id,
+        },
+    )
+
+
+def close(unit: Unit, conflict_id: UUID, status: str) -> None:
+    unit.run(
+        "update conflict set status = %(status)s, closed_at = %(now)s, closed_by = %(by)s"
+        " where tenant_id = %(tenant)s and conflict_id = %(id)s",
+        {
+            "status": status,
+            "now": unit.now,
+            "by": unit.principal.principal_id,
+            "tenant": unit.tenant_id,
+            "id": conflict_id,
+        },
+    )

@@ -1,0 +1,275 @@
+"""The unit of work: the one place that opens transactions, sets who is asking, and ends with the audit row.
+
+Four kinds of transaction, so that a route cannot forget a rule:
+- `read`: read only, refused by PostgreSQL when it writes;
+- `operate`: operational rows alone (idempotency, nonces), no audit;
+- `write`: must record at least one audit event, appended as the last statement before COMMIT;
+- `job`: a write on behalf of a schedule, one tenant at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, LiteralString, TypeVar
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
+
+from remembrancer.domain.canonical import canonical_json
+from remembrancer.domain.ports import Clock, Ids
+from remembrancer.domain.principal import Credential, Principal, effective_capabilities
+from remembrancer.domain.problems import Problem
+from remembrancer.domain.tenant_settings import TenantSettings
+
+T = TypeVar("T")
+Row = dict[str, Any]
+Connection = psycopg.Connection[Row]
+
+ATTEMPTS = 4
+"""A deadlock or serialization victim is run again this often before the caller sees commit_conflict."""
+
+_ENTER = """
+select *, transaction_timestamp() as now from resolve_principal(%(issuer)s, %(subject)s)
+"""
+# pgvector goes on scanning until enough rows pass the filters; without it a small tenant gets nothing.
+_SETTINGS = """
+select set_config('rem.tenant', %(tenant)s, true), set_config('rem.spaces', %(spaces)s, true),
+       set_config('statement_timeout', %(timeout_ms)s, true),
+       set_config('hnsw.iterative_scan', 'relaxed_order', true),
+       transaction_timestamp() as now
+"""
+
+
+@dataclass
+class Unit:
+    """One transaction in progress. `now` is the database's clock, the same for all of the transaction."""
+
+    connection: Connection
+    tenant_id: UUID
+    now: datetime
+    new_id: Ids
+    who: Principal | None
+    _events: list[tuple[str, str | None, str]] = field(default_factory=list)
+    _alerts: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def principal(self) -> Principal:
+        """Who asks. Raises LookupError in a job."""
+        if self.who is None:
+            raise LookupError("a job has no principal")
+        return self.who
+
+    def rows(self, sql: LiteralString, params: Mapping[str, Any] | None = None) -> list[Row]:
+        return self.connection.execute(sql, params).fetchall()
+
+    def row(self, sql: LiteralString, params: Mapping[str, Any] | None = None) -> Row | None:
+        return self.connection.execute(sql, params).fetchone()
+
+    def run(self, sql: LiteralString, params: Mapping[str, Any] | None = None) -> int:
+        """Rows affected."""
+        return self.connection.execute(sql, params).rowcount
+
+    def run_many(self, sql: LiteralString, params: Sequence[Mapping[str, Any]]) -> None:
+        if params:
+            with self.connection.cursor() as cursor:
+                cursor.executemany(sql, params)
+
+    def audit(self, action: str, target: str | None = None, **detail: Any) -> None:
+        """Record what happened; appended to the tenant's chain at the end. Never content."""
+        self._events.append((action, target, canonical_json(detail)))
+
+    def alert(self, kind: str, target: str) -> None:
+        """Tell the outside, by ids only; delivered after the commit, at least once."""
+        self._alerts.append((kind, target))
+
+    @property
+    def alerted(self) -> bool:
+        return bool(self._alerts)
+
+    def close(self, *, audited: bool) -> None:
+        """The end of every transaction: the alerts, then the audit rows, last of all."""
+        if audited and not self._events:
+            raise RuntimeError("a write ended without an audit event")
+        self.run_many(
+            "insert into outbox (tenant_id, delivery_id, kind, target, created_at)"
+            " values (%(tenant)s, %(id)s, %(kind)s, %(target)s, %(now)s)",
+            [
+                {
+                    "tenant": self.tenant_id,
+                    "id": self.new_id(),
+                    "kind": kind,
+                    "target": target,
+                    "now": self.now,
+                }
+                for kind, target in self._alerts
+            ],
+        )
+        if self._events:
+            actor = None if self.who is None else str(self.who.principal_id)
+            kind = "system" if self.who is None else self.who.kind
+            events = [
+                {"actor": actor, "actor_kind": kind, "action": action, "target": target, "detail": detail}
+                for action, target, detail in self._events
+            ]
+            self.run("select audit_append_many(%(events)s)", {"events": Jsonb(events)})
+
+
+class Database:
+    """One connection an environment, reopened once when it broke between two requests.
+
+    `connect` opens a connection in autocommit mode and raises psycopg.OperationalError when it cannot.
+    `kick` wakes the delivery of alerts after a commit that raised one. `clock` replaces the database's own
+    clock (tests only).
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Connection],
+        new_id: Ids,
+        *,
+        kick: Callable[[UUID, datetime], None] | None = None,
+        clock: Clock | None = None,
+        statement_timeout_ms: int = 25_000,
+    ) -> None:
+        self._connect = connect
+        self._new_id = new_id
+        self._kick = kick
+        self._clock = clock
+        self._timeout_ms = statement_timeout_ms
+        self._connection: Connection | None = None
+
+    def read(self, credential: Credential, work: Callable[[Unit], T]) -> T:
+        return self._transact(lambda c: self._enter(c, credential), work, read_only=True, audited=False)
+
+    def operate(self, credential: Credential, work: Callable[[Unit], T]) -> T:
+        return self._transact(lambda c: self._enter(c, credential), work, read_only=False, audited=False)
+
+    def write(self, credential: Credential, work: Callable[[Unit], T]) -> T:
+        return self._transact(lambda c: self._enter(c, credential), work, read_only=False, audited=True)
+
+    def job(self, tenant_id: UUID, work: Callable[[Unit], T], *, audited: bool = True) -> T:
+        return self._transact(
+            lambda c: self._unit(c, tenant_id, (), None), work, read_only=False, audited=audited
+        )
+
+    def tenants(self) -> list[tuple[UUID, TenantSettings]]:
+        """Every tenant, for scheduled work."""
+        rows = self._transact(
+            lambda c: Unit(c, UUID(int=0), datetime.min, self._new_id, None),
+            lambda unit: unit.rows("select tenant_id, settings from list_tenants()"),
+            read_only=True,
+            audited=False,
+        )
+        return [(row["tenant_id"], TenantSettings.model_validate(row["settings"])) for row in rows]
+
+    def migrate(self, migrate: Callable[[Connection], T]) -> T:
+        """Hand the bare connection to the migrations, which open their own transactions."""
+        return migrate(self._open())
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _enter(self, connection: Connection, credential: Credential) -> Unit:
+        row = connection.execute(
+            _ENTER, {"issuer": credential.issuer, "subject": credential.subject}
+        ).fetchone()
+        # The row is read in every transaction, so that a deactivated principal stops at once.
+        if row is None or not row["active"]:
+            raise Problem("forbidden")
+        principal = Principal(
+            tenant_id=row["tenant_id"],
+            principal_id=row["principal_id"],
+            kind=row["kind"],
+            capabilities=effective_capabilities(
+                row["kind"], frozenset(row["capabilities"]), credential.groups
+            ),
+            scopes=credential.scopes,
+            team_grant=row["team_grant"],
+            team_space=row["team_space"],
+            private_space=row["private_space"],
+            settings=TenantSettings.model_validate(row["settings"]),
+        )
+        return self._unit(connection, principal.tenant_id, principal.visible_spaces, principal)
+
+    def _unit(
+        self, connection: Connection, tenant_id: UUID, spaces: tuple[UUID, ...], who: Principal | None
+    ) -> Unit:
+        row = connection.execute(
+            _SETTINGS,
+            {
+                "tenant": str(tenant_id),
+                "spaces": ",".join(map(str, spaces)),
+                "timeout_ms": str(self._timeout_ms),
+            },
+        ).fetchone()
+        assert row is not None
+        now = row["now"] if self._clock is None else self._clock()
+        return Unit(connection, tenant_id, now, self._new_id, who)
+
+    def _transact(
+        self,
+        enter: Callable[[Connection], Unit],
+        work: Callable[[Unit], T],
+        *,
+        read_only: bool,
+        audited: bool,
+    ) -> T:
+        for attempt in range(1, ATTEMPTS + 1):
+            fresh = self._connection is None
+            connection = self._open()
+            entered = False
+            try:
+                with connection.transaction():
+                    if read_only:
+                        connection.execute("set transaction read only")
+                    unit = enter(connection)
+                    entered = True
+                    result = work(unit)
+                    unit.close(audited=audited)
+                if self._kick is not None and unit.alerted:
+                    self._kick(unit.tenant_id, unit.now)
+                return result
+            except (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure):
+                if attempt == ATTEMPTS:
+                    raise Problem("commit_conflict") from None
+            except psycopg.errors.QueryCanceled:
+                raise Problem("request_timeout") from None
+            except psycopg.OperationalError:
+                self.close()
+                # A connection that died while idle is noticed before any work: open another, once.
+                if fresh or entered:
+                    raise Problem("database_failure", retry_after=1) from None
+        raise Problem("commit_conflict")
+
+    def _open(self) -> Connection:
+        if self._connection is None or self._connection.closed:
+            try:
+                self._connection = self._connect()
+            except psycopg.OperationalError:
+                raise Problem("database_resuming", retry_after=20) from None
+        return self._connection
+
+
+def connect(conninfo: str, password: Callable[[], str] | None = None) -> Callable[[], Connection]:
+    """How a function connects: autocommit, no server-side prepared statements, three seconds to answer.
+
+    `password` is asked at each connect (an IAM token, cached by its maker).
+    """
+
+    def open_connection() -> Connection:
+        return psycopg.connect(
+            conninfo,
+            password=None if password is None else password(),
+            autocommit=True,
+            prepare_threshold=None,
+            connect_timeout=3,
+            row_factory=dict_row,
+        )
+
+    return open_connection

@@ -1,0 +1,142 @@
+"""Tenants, principals, credentials, signing keys, settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from remembrancer.domain.problems import Problem
+from remembrancer.store.database import Row, Unit
+
+
+def create_tenant(unit: Unit, name: str) -> None:
+    """The tenant of the transaction, with its team space (the bootstrap, as the migration role)."""
+    unit.run(
+        "insert into tenant (tenant_id, name, created_at) values (%(tenant)s, %(name)s, %(now)s)",
+        {"tenant": unit.tenant_id, "name": name, "now": unit.now},
+    )
+    unit.run(
+        "insert into space (tenant_id, space_id, kind) values (%(tenant)s, %(id)s, 'team_shared')",
+        {"tenant": unit.tenant_id, "id": unit.new_id()},
+    )
+
+
+def create_principal(
+    unit: Unit,
+    *,
+    kind: str,
+    name: str,
+    capabilities: Sequence[str],
+    team_grant: str,
+    issuer: str,
+    subject: str,
+) -> UUID:
+    """A principal with its credential and its private space. Raises Problem invalid_input when the
+    credential is taken (by whom, it does not say)."""
+    principal_id = unit.new_id()
+    scope = {"tenant": unit.tenant_id, "id": principal_id, "now": unit.now}
+    unit.run(
+        """
+        insert into principal (tenant_id, principal_id, kind, name, capabilities, team_grant, created_at)
+        values (%(tenant)s, %(id)s, %(kind)s, %(name)s, %(capabilities)s, %(grant)s, %(now)s)
+        """,
+        {
+            **scope,
+            "kind": kind,
+            "name": name,
+            "capabilities": sorted(set(capabilities)),
+            "grant": team_grant,
+        },
+    )
+    try:
+        unit.run(
+            """
+            insert into credential (tenant_id, issuer, subject, principal_id, created_at)
+            values (%(tenant)s, %(issuer)s, %(subject)s, %(id)s, %(now)s)
+            """,
+            {**scope, "issuer": issuer, "subject": subject},
+        )
+    except psycopg.errors.UniqueViolation:
+        raise Problem("invalid_input") from None
+    unit.run(
+        "insert into space (tenant_id, space_id, kind, owner_id) values (%(tenant)s, %(space)s, 'private', %(id)s)",
+        {**scope, "space": unit.new_id()},
+    )
+    return principal_id
+
+
+def add_key(
+    unit: Unit, principal_id: UUID, key_id: str, algorithm: str, public_key: str, usable_from: datetime
+) -> None:
+    unit.run(
+        """
+        insert into signing_key (tenant_id, key_id, principal_id, algorithm, public_key, registered_at, usable_from)
+        values (%(tenant)s, %(key)s, %(principal)s, %(algorithm)s, %(public)s, %(now)s, %(usable)s)
+        """,
+        {
+            "tenant": unit.tenant_id,
+            "key": key_id,
+            "principal": principal_id,
+            "algorithm": algorithm,
+            "public": public_key,
+            "now": unit.now,
+            "usable": usable_from,
+        },
+    )
+
+
+def usable_keys(unit: Unit, principal_id: UUID) -> list[Row]:
+    """The keys that principal may sign with now."""
+    return unit.rows(
+        """
+        select key_id, algorithm, public_key, usable_from from signing_key
+        where tenant_id = %(tenant)s and principal_id = %(principal)s and usable_from <= %(now)s
+          and (revoked_at is null or revoked_at > %(now)s)
+        """,
+        {"tenant": unit.tenant_id, "principal": principal_id, "now": unit.now},
+    )
+
+
+def spend_nonce(unit: Unit, key_id: str, nonce: str, expires_at: datetime) -> None:
+    """Raises Problem signature_replayed when it was spent before. Same transaction as the act."""
+    spent = unit.run(
+        """
+        insert into nonce (tenant_id, key_id, nonce, expires_at)
+        values (%(tenant)s, %(key)s, %(nonce)s, %(expires)s) on conflict do nothing
+        """,
+        {"tenant": unit.tenant_id, "key": key_id, "nonce": nonce, "expires": expires_at},
+    )
+    if not spent:
+        raise Problem("signature_replayed")
+
+
+def list_principals(unit: Unit) -> list[Row]:
+    return unit.rows(
+        """
+        select p.*, array(select k.key_id from signing_key k where k.tenant_id = p.tenant_id
+                          and k.principal_id = p.principal_id and k.revoked_at is null
+                          order by k.key_id collate "C") as key_ids
+        from principal p where p.tenant_id = %(tenant)s order by p.principal_id
+        """,
+        {"tenant": unit.tenant_id},
+    )
+
+
+def principal_kind(unit: Unit, principal_id: UUID) -> str | None:
+    row = unit.row(
+        "select kind from principal where tenant_id = %(tenant)s and principal_id = %(id)s",
+        {"tenant": unit.tenant_id, "id": principal_id},
+    )
+    return None if row is None else row["kind"]
+
+
+def save_settings(unit: Unit, settings: Mapping[str, Any]) -> None:
+    unit.run(
+        "update tenant set settings = %(settings)s where tenant_id = %(tenant)s",
+        {"settings": Jsonb(dict(settings)), "tenant": unit.tenant_id},
+    )

@@ -1,0 +1,191 @@
+"""Proposals: captured, queued, decided, expired. A decision never deletes a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from remembrancer.store.database import Row, Unit
+
+
+def insert(unit: Unit, proposal_id: UUID, values: Mapping[str, Any]) -> UUID | None:
+    """A pending proposal; or the id of the identical one that is pending already."""
+    inserted = unit.row(
+        """
+        insert into proposal (tenant_id, proposal_id, space_id, submitted_by, body, salt, pending_key, content_sha,
+          source_prompt, pii, screen, scores, conflict_memory_id, conflict_version, correlation_id,
+          created_at, deadline)
+        values (%(tenant)s, %(id)s, %(space_id)s, %(submitted_by)s, %(body)s, %(salt)s, %(pending_key)s,
+          %(content_sha)s, %(source_prompt)s, %(pii)s, %(screen)s, %(scores)s, %(conflict_memory_id)s,
+          %(conflict_version)s, %(correlation_id)s, %(now)s, %(deadline)s)
+        on conflict (tenant_id, submitted_by, pending_key) where status = 'pending' do nothing
+        returning proposal_id
+        """,
+        {"tenant": unit.tenant_id, "id": proposal_id, "now": unit.now, **_jsonb(values)},
+    )
+    if inserted is not None:
+        return None
+    return find_pending(unit, values["submitted_by"], values["pending_key"])
+
+
+def find_pending(unit: Unit, submitted_by: UUID, pending_key: bytes) -> UUID | None:
+    row = unit.row(
+        """
+        select proposal_id from proposal where tenant_id = %(tenant)s and submitted_by = %(by)s
+          and pending_key = %(key)s and status = 'pending' and deadline > %(now)s
+        """,
+        {"tenant": unit.tenant_id, "by": submitted_by, "key": pending_key, "now": unit.now},
+    )
+    return None if row is None else row["proposal_id"]
+
+
+def get(unit: Unit, proposal_id: UUID, *, for_update: bool = False) -> Row | None:
+    locking = "for update of p" if for_update else ""
+    return unit.row(
+        f"""
+        select p.*, who.name as submitter_name, who.kind as submitter_kind, decider.name as decider_name
+        from proposal p
+        join principal who on who.tenant_id = p.tenant_id and who.principal_id = p.submitted_by
+        left join principal decider on decider.tenant_id = p.tenant_id and decider.principal_id = p.decided_by
+        where p.tenant_id = %(tenant)s and p.proposal_id = %(id)s {locking}
+        """,
+        {"tenant": unit.tenant_id, "id": proposal_id},
+    )
+
+
+def queue(
+    unit: Unit,
+    status: str,
+    submitted_by: UUID | None,
+    after: tuple[datetime, UUID] | None,
+    limit: int,
+) -> list[Row]:
+    """Rows of one status, the next deadline first, keyset by (deadline, proposal_id).
+
+    A pending row past its deadline is no longer pending, whether or not the sweep has come by.
+    """
+    return unit.rows(
+        """
+        select p.*, who.name as submitter_name, who.kind as submitter_kind, decider.name as decider_name
+        from proposal p
+        join principal who on who.tenant_id = p.tenant_id and who.principal_id = p.submitted_by
+        left join principal decider on decider.tenant_id = p.tenant_id and decider.principal_id = p.decided_by
+        where p.tenant_id = %(tenant)s and p.status = %(status)s
+          and (%(status)s <> 'pending' or p.deadline > %(now)s)
+          and (%(by)s::uuid is null or p.submitted_by = %(by)s)
+          and (%(after_at)s::timestamptz is null or (p.deadline, p.proposal_id) > (%(after_at)s, %(after_id)s))
+        order by p.deadline, p.proposal_id limit %(limit)s
+        """,
+        {
+            "tenant": unit.tenant_id,
+            "status": status,
+            "now": unit.now,
+            "by": submitted_by,
+            "after_at": None if after is None else after[0],
+            "after_id": None if after is None else after[1],
+            "limit": limit,
+        },
+    )
+
+
+def decide(
+    unit: Unit, proposal_id: UUID, status: str, decision: Mapping[str, Any], memory_id: UUID | None
+) -> bool:
+    """Compare-and-set from pending; False when somebody else was first."""
+    return (
+        unit.run(
+            """
+            update proposal set status = %(status)s, decided_at = %(now)s, decided_by = %(by)s,
+                   decision = %(decision)s, memory_id = %(memory)s
+            where tenant_id = %(tenant)s and proposal_id = %(id)s and status = 'pending'
+            """,
+            {
+                "status": status,
+                "now": unit.now,
+                "by": None if unit.who is None else unit.who.principal_id,
+                "decision": Jsonb(dict(decision)),
+                "memory": memory_id,
+                "tenant": unit.tenant_id,
+                "id": proposal_id,
+            },
+        )
+        == 1
+    )
+
+
+def rewrite(unit: Unit, proposal_id: UUID, values: Mapping[str, Any]) -> None:
+    """An edit: another body with fresh screen and scores; still pending, same deadline."""
+    unit.run(
+        """
+        update proposal set body = %(body)s, pending_key = %(pending_key)s, content_sha = %(content_sha)s,
+               pii = %(pii)s, screen = %(screen)s,
+               scores = %(scores)s, conflict_memory_id = %(conflict_memory_id)s,
+               conflict_version = %(conflict_version)s, edited_at = %(now)s
+        where tenant_id = %(tenant)s and proposal_id = %(id)s and status = 'pending'
+        """,
+        {"tenant": unit.tenant_id, "id": proposal_id, "now": unit.now, **_jsonb(values)},
+    )
+
+
+def expire_due(unit: Unit, limit: int) -> list[UUID]:
+    """Move pending rows past their deadline to expired (the sweep)."""
+    return [
+        row["proposal_id"]
+        for row in unit.rows(
+            """
+            update proposal set status = 'expired', decided_at = %(now)s
+            where tenant_id = %(tenant)s and status = 'pending' and proposal_id in (
+              select proposal_id from proposal
+              where tenant_id = %(tenant)s and status = 'pending' and deadline <= %(now)s
+              order by deadline, proposal_id limit %(limit)s for update skip locked)
+            returning proposal_id
+            """,
+            {"tenant": unit.tenant_id, "now": unit.now, "limit": limit},
+        )
+    ]
+
+
+def warn_due(unit: Unit, before: datetime, limit: int) -> list[UUID]:
+    """Pending rows whose deadline comes before `before` and that nobody was warned of yet."""
+    return [
+        row["proposal_id"]
+        for row in unit.rows(
+            """
+            update proposal set warned_at = %(now)s
+            where tenant_id = %(tenant)s and proposal_id in (
+              select proposal_id from proposal
+              where tenant_id = %(tenant)s and status = 'pending' and warned_at is null
+                and deadline > %(now)s and deadline <= %(before)s
+              order by deadline, proposal_id limit %(limit)s for update skip locked)
+            returning proposal_id
+            """,
+            {"tenant": unit.tenant_id, "now": unit.now, "before": before, "limit": limit},
+        )
+    ]
+
+
+def review_statistics(unit: Unit, since: datetime) -> Row:
+    """Decisions by people since then: counts and the median seconds from capture to decision."""
+    row = unit.row(
+        """
+        select count(*) filter (where status = 'approved') as approved,
+               count(*) filter (where status = 'rejected') as rejected,
+               count(*) filter (where status = 'expired') as expired,
+               count(*) filter (where edited_at is not null and decided_by is not null) as edited,
+               count(*) filter (where decision ->> 'override_reason' is not null) as overridden,
+               percentile_cont(0.5) within group (order by extract(epoch from decided_at - created_at))
+                 filter (where decided_by is not null) as median_seconds
+        from proposal where tenant_id = %(tenant)s and decided_at >= %(since)s
+        """,
+        {"tenant": unit.tenant_id, "since": since},
+    )
+    assert row is not None
+    return row
+
+
+def _jsonb(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: Jsonb(value) if isinstance(value, dict) else value for name, value in values.items()}

@@ -1,0 +1,47 @@
+"""Which rows a reader may be shown, written once for every query (aliases: m memory, v memory_version).
+
+Tenant and space are enforced by row level security; these predicates add time, hold-outs and decay.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from remembrancer.domain.tenant_settings import TenantSettings
+
+JOIN = """
+join memory m on m.tenant_id = p.tenant_id and m.memory_id = p.memory_id
+join memory_version v on v.tenant_id = p.tenant_id and v.memory_id = p.memory_id
+"""
+
+NOT_HELD = """not exists (select from hold_out h where h.tenant_id = m.tenant_id and h.memory_id = m.memory_id
+                                            and h.closed_at is null)"""
+_BELIEVED_NOW = "v.superseded_at is null"
+_BELIEVED_THEN = (
+    """v.created_at <= %(known_at)s and (v.superseded_at is null or v.superseded_at > %(known_at)s)"""
+)
+_VALID = (
+    """(v.valid_from is null or v.valid_from <= %(at)s) and (v.valid_to is null or %(at)s < v.valid_to)"""
+)
+EXPIRY = """coalesce(v.expires_at, m.created_at + make_interval(days => (%(retention)s ->> m.kind)::int))"""
+_NOT_DECAYED = f"%(at)s < {EXPIRY}"
+
+
+def live(*, known_at: datetime | None = None) -> str:
+    """The SQL predicate of the asked view: believed (now, or at known_at), valid at `at`, not held, not decayed."""
+    believed = _BELIEVED_NOW if known_at is None else _BELIEVED_THEN
+    return f"{believed} and {_VALID} and {_NOT_DECAYED} and {NOT_HELD}"
+
+
+def view(
+    settings: TenantSettings, now: datetime, *, at: datetime | None = None, known_at: datetime | None = None
+) -> dict[str, Any]:
+    """The parameters that `live` names."""
+    return {
+        "at": now if at is None else at,
+        "known_at": known_at,
+        "retention": Jsonb(settings.retention.model_dump()),
+    }
