@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib
 import os
 import signal
 import sys
@@ -11,11 +12,13 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import psutil
+
 from local.postgres import PostgresError, Server
 from local.seed import SeedFailed
 from local.system import DEFAULT_PORT, LOCAL, PortTaken, System, curl_commands, running_system
 
-_BEGAN = time.monotonic()
+_BEGAN = psutil.Process().create_time()
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,6 +26,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         code: int = options.act(options)
+    except asyncio.CancelledError:
+        return 0  # told to stop, and stopped
     except (PostgresError, PortTaken, SeedFailed) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -37,11 +42,12 @@ def _parser() -> argparse.ArgumentParser:
         default=int(os.environ.get("PORT") or DEFAULT_PORT),
         help=f"of the API and the review page; default PORT or {DEFAULT_PORT}, 0 takes a free one",
     )
+    parser.add_argument("--folder", type=Path, default=LOCAL, help="where data, keys and logs are kept")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, act, text in (
         ("run", _run, "start everything and stay until Ctrl-C"),
         ("migrate", _migrate, "apply the migrations"),
-        ("bootstrap", _migrate, "apply the migrations and seed the demo tenant"),
+        ("bootstrap", _bootstrap, "apply the migrations and seed the demo tenant"),
         ("clean", _clean, "stop the database and remove its data"),
     ):
         commands.add_parser(name, help=text).set_defaults(act=act)
@@ -55,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _say(text: str) -> None:
-    print(f"{time.monotonic() - _BEGAN:6.1f} s  {text}", flush=True)
+    print(f"{time.time() - _BEGAN:6.1f} s  {text}", flush=True)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -65,32 +71,37 @@ def _run(options: argparse.Namespace) -> int:
         print(
             f"\nAPI          {system.url}/v1\nReview page  {system.url}/review/\n\n{commands}\n", flush=True
         )
-        await _until_told_to_stop()
-        print("stopping", flush=True)
+        system.start_background()
+        await asyncio.Event().wait()
         return 0
 
-    return asyncio.run(_with_system(options.port, stay))
+    return asyncio.run(_with_system(options, stay))
 
 
 def _migrate(options: argparse.Namespace) -> int:
-    async def nothing_more(system: System) -> int:
-        return 0
+    return asyncio.run(_with_system(options, _nothing_more, seed_demo=False))
 
-    return asyncio.run(_with_system(0, nothing_more))
+
+def _bootstrap(options: argparse.Namespace) -> int:
+    return asyncio.run(_with_system(options, _nothing_more))
 
 
 def _demo(options: argparse.Namespace) -> int:
-    from local import demo
+    demo = importlib.import_module("local.demo")
 
     async def play(system: System) -> int:
-        return await asyncio.to_thread(demo.play, system.url, system.token, system.admin_key, options.data)
+        system.start_background()
+        code: int = await asyncio.to_thread(
+            demo.play, system.url, system.token, system.admin_key, options.data
+        )
+        return code
 
-    return asyncio.run(_with_system(options.port, play))
+    return asyncio.run(_with_system(options, play))
 
 
 def _token(options: argparse.Namespace) -> int:
     try:
-        print(System(port=0).token(options.who))
+        print(System(port=0, folder=options.folder).token(options.who))
     except KeyError:
         print(f"error: nobody is called {options.who}", file=sys.stderr)
         return 1
@@ -98,21 +109,30 @@ def _token(options: argparse.Namespace) -> int:
 
 
 def _clean(options: argparse.Namespace) -> int:
-    Server(LOCAL / "postgres").destroy()
+    Server(options.folder / "postgres").destroy()
     return 0
 
 
-async def _with_system(port: int, work: Callable[[System], Awaitable[int]]) -> int:
-    async with running_system(System(port, progress=_say)) as system:
-        return await work(system)
+async def _nothing_more(system: System) -> int:
+    return 0
 
 
-async def _until_told_to_stop() -> None:
-    told = asyncio.Event()
-    loop = asyncio.get_running_loop()
+async def _with_system(
+    options: argparse.Namespace, work: Callable[[System], Awaitable[int]], *, seed_demo: bool = True
+) -> int:
+    """Ctrl-C and SIGTERM cancel the work and stop what was started; a second Ctrl-C does not wait."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+
+    def stop() -> None:
+        print("stopping", flush=True)
+        loop.add_signal_handler(signal.SIGINT, os._exit, 130)
+        task.cancel()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, told.set)
-    await told.wait()
+        loop.add_signal_handler(number, stop)
+    async with running_system(System(options.port, options.folder, _say), seed_demo=seed_demo) as system:
+        return await work(system)
 
 
 if __name__ == "__main__":

@@ -117,6 +117,7 @@ def _free_port() -> int:
 
 
 def _serve(port: int) -> None:
+    os.nice(10)  # its imports alone keep a core busy for seconds
     # The parent's end of the pipe closes however the parent dies.
     threading.Thread(target=_leave_with_parent, daemon=True).start()
 

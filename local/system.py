@@ -21,7 +21,7 @@ from local.gateway import MAX_BODY, MAX_HEAD, Gateway, refuse, unavailable
 from local.http import HttpServer, Request, Response
 from local.issuer import Issuer
 from local.machines import Machines
-from local.postgres import Server
+from local.postgres import PostgresError, Server
 from local.runtime import ROOT, Runtime
 from local.scheduler import Scheduler
 from local.seed import SeedFailed, migrate, seed
@@ -53,7 +53,8 @@ class System:
         self._postgres: Server | None = None
         self._aws = Aws(self.folder / "logs")
         self._ready = False
-        self._background: set[asyncio.Task[None]] = set()
+        self._background: asyncio.Task[None] | None = None
+        self._runtime: Runtime | None = None
         self._gateway_log: IO[str] | None = None
         self._http = HttpServer(self._serve, max_body=MAX_BODY, max_head=MAX_HEAD, refuse=refuse)
 
@@ -72,7 +73,14 @@ class System:
             return self.issuer.person_token(who)
         return self.issuer.agent_token(who)
 
-    async def start(self) -> None:
+    @property
+    def runtime(self) -> Runtime:
+        """The functions. Raises RuntimeError before the start."""
+        if self._runtime is None:
+            raise RuntimeError("not started")
+        return self._runtime
+
+    async def start(self, *, seed_demo: bool = True) -> None:
         """Until the API answers. Raises PortTaken, PostgresError, SeedFailed."""
         try:
             # First of all, so that a second start on one port fails before it touches anything.
@@ -90,8 +98,8 @@ class System:
             model_dir=default_dir(),
             mac_key_file=self.folder / "mac.key",
         )
-        self.runtime = Runtime(FUNCTIONS, values, self.folder / "logs")
-        await self.runtime.start()
+        self._runtime = Runtime(FUNCTIONS, values, self.folder / "logs")
+        await self._runtime.start()
         verifier = TokenVerifier(
             lambda: self.issuer.public_keys, ISSUER, self.issuer.known_clients, time.time
         )
@@ -99,23 +107,23 @@ class System:
         self._site = Site(ROOT / "web" / "dist", {"config.json": self._page_configuration})
         await migrate(self.runtime.invoke)
         self.progress("schema is current")
-        fresh = await seed(self.runtime.invoke, self.admin_key)
-        self.progress("demo tenant seeded" if fresh else "demo tenant is there")
+        if seed_demo:
+            fresh = await seed(self.runtime.invoke, self.admin_key)
+            self.progress("demo tenant seeded" if fresh else "demo tenant is there")
         self._ready = True
 
     def start_background(self) -> None:
-        """What nobody has to wait for: the AWS emulator with its workflows, schedules, warm functions."""
-        for work in (self._run_workflows(), self._warm()):
-            task = asyncio.create_task(work)
-            self._background.add(task)
+        """What nobody has to wait for: warm functions, the AWS emulator with its workflows, schedules."""
+        self._background = asyncio.create_task(self._run_background())
 
     async def stop(self) -> None:
-        for task in self._background:
-            task.cancel()
-        await asyncio.gather(*self._background, return_exceptions=True)
+        """Everything that was started, in reverse."""
+        if self._background is not None:
+            self._background.cancel()
+            await asyncio.wait({self._background})
         await self._http.stop()
-        if hasattr(self, "runtime"):
-            await self.runtime.stop()
+        if self._runtime is not None:
+            await self._runtime.stop()
         await self._aws.stop()
         if self._postgres is not None:
             await asyncio.to_thread(self._postgres.stop)
@@ -125,15 +133,29 @@ class System:
     async def _database(self) -> Callable[[str], str]:
         given = os.environ.get("REM_DATABASE_URL")
         if given:
+            try:
+                as_role(given, "rem_recall")
+            except ValueError as error:
+                raise PostgresError(str(error)) from None
             self.progress("database is REM_DATABASE_URL")
             # The owner applies migrations; the roles that they create serve the rest.
             return lambda role: given if role == "rem_migrate" else as_role(given, role)
-        server = Server(self.folder / "postgres")
-        await asyncio.to_thread(server.start)
-        self._postgres = server
+        server = self._postgres = Server(self.folder / "postgres")
+        starting = asyncio.create_task(asyncio.to_thread(server.start))
+        try:
+            await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            await starting  # a thread cannot be cancelled, and what it starts must be stopped
+            raise
         await asyncio.to_thread(server.ensure_database)
         self.progress(f"PostgreSQL {server.flavour} in {server.data_dir}")
         return server.url
+
+    async def _run_background(self) -> None:
+        # One after the other: two cores are soon busy, and somebody may be waiting for an answer.
+        await self.runtime.warm(f.name for f in FUNCTIONS if f.embeds)
+        self.progress("functions that embed are warm")
+        await self._run_workflows()
 
     async def _run_workflows(self) -> None:
         try:
@@ -163,16 +185,12 @@ class System:
         )
         await scheduler.run()
 
-    async def _warm(self) -> None:
-        await self.runtime.warm(f.name for f in FUNCTIONS if f.embeds)
-        self.progress("functions that embed are warm")
-
     async def _serve(self, request: Request) -> Response:
         if not self._ready:
             return unavailable()
         if request.path.startswith(Issuer.PATHS):
             return await self.issuer.handle(request)
-        if request.path.startswith((PREFIX, PREFIX.rstrip("/"))):
+        if request.path.startswith(PREFIX) or request.path == PREFIX.rstrip("/"):
             return await self._site.handle(request)
         return await self._gateway.handle(request)
 
@@ -190,11 +208,10 @@ class System:
 
 
 @asynccontextmanager
-async def running_system(system: System) -> AsyncIterator[System]:
-    """Started, with its background work, and stopped again whatever happens."""
+async def running_system(system: System, *, seed_demo: bool = True) -> AsyncIterator[System]:
+    """Started, and stopped again whatever happens."""
     try:
-        await system.start()
-        system.start_background()
+        await system.start(seed_demo=seed_demo)
         yield system
     finally:
         await system.stop()
