@@ -10,6 +10,7 @@ from remembrancer.domain.screen.phrases import Lexicon
 _SENTENCE = 16
 _NEGATION = 4
 _SUBJECT = 2
+_FORGET = 2
 _QUOTATION = 40
 _QUOTED_TEXT = 200
 
@@ -20,6 +21,7 @@ class Speech(Enum):
     DIRECTIVE = "directive"
     NARRATED = "narrated"
     REPORTED = "reported"
+    OPPOSITE = "opposite"  # "do not forget your instructions"
 
 
 def speech(codes: str, start: int, end: int, lexicon: Lexicon) -> Speech:
@@ -27,6 +29,8 @@ def speech(codes: str, start: int, end: int, lexicon: Lexicon) -> Speech:
     before = codes[max(0, start - _SENTENCE) : start]
     cut = before.rfind(lexicon.codes("=" + tokens.BREAK))
     before = before[cut + 1 :]
+    if codes[start] in lexicon.codes("=forget") and _any(before[-_FORGET:], lexicon.codes("negation")):
+        return Speech.OPPOSITE
     if _quoted(codes, start, end, lexicon.codes("=<quote>")):
         return Speech.REPORTED
     if _any(before, lexicon.codes("attribution")) or _any(before[-_NEGATION:], lexicon.codes("negation")):

@@ -138,7 +138,7 @@ def _phrase_hits(
     for rule, phrase in phrases.candidates(present):
         for start, end in phrase.find(data, _LIMIT):
             how = speech(codes, start, end, lexicon)
-            if not (rule.narrated_clean and how is Speech.NARRATED):
+            if how is not Speech.OPPOSITE and not (rule.narrated_clean and how is Speech.NARRATED):
                 yield rule, start, end, how is not Speech.DIRECTIVE
 
 

@@ -6,7 +6,7 @@ A phrase is a row of elements between spaces:
   `self`).
 Capitals name tokens that are not words: URL, AT, DOMAIN, COLON, QUOTE, LINE, BREAK, NUMBER; START is the beginning of a
 sentence, line or quotation. Between two adjacent elements up to two marks of punctuation are allowed.
-A class entry may end in `*` (any ending) and may hold several words.
+A word may end in `*` (any ending, after at least four letters); a class entry may hold several words.
 
 Every word becomes one code character that stands for the set of classes it is in, a text becomes a short string
 of codes, and a rule becomes one RE2 expression over codes.
@@ -57,7 +57,10 @@ class Lexicon:
         stems: dict[str, set[str]] = {}
         self._sequences: dict[str, list[tuple[str, ...]]] = {}
         for word in literals:
-            members.setdefault(self._fold(word), set()).add("=" + word)
+            if word.endswith("*"):
+                stems.setdefault(self._fold(word[:-1]), set()).add("=" + word)
+            else:
+                members.setdefault(self._fold(word), set()).add("=" + word)
         for name in _NAMED.values():
             members.setdefault(name, set()).add("=" + name)
         for name, entries in classes.items():
