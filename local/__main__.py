@@ -87,12 +87,14 @@ def _bootstrap(options: argparse.Namespace) -> int:
 
 
 def _demo(options: argparse.Namespace) -> int:
+    """Plays in a database of its own, made afresh: what it shows does not depend on an earlier run."""
     demo = importlib.import_module("local.demo")
+    options.folder = options.folder / "demo"
+    Server(options.folder / "postgres").destroy()
 
     async def play(system: System) -> int:
-        system.start_background()
         code: int = await asyncio.to_thread(
-            demo.play, system.url, system.token, system.admin_key, options.data
+            demo.play, system.url, system.token, system.admin_key, options.data, system.rows_that_hold
         )
         return code
 

@@ -21,7 +21,8 @@ from local.gateway import MAX_BODY, MAX_HEAD, Gateway, refuse, unavailable
 from local.http import HttpServer, Request, Response
 from local.issuer import Issuer
 from local.machines import Machines
-from local.postgres import PostgresError, Server
+from local.postgres import OWNER, PostgresError, Server
+from local.proof import rows_that_hold
 from local.runtime import ROOT, Runtime
 from local.scheduler import Scheduler
 from local.seed import SeedFailed, migrate, seed
@@ -72,6 +73,12 @@ class System:
         if who in self.directory.people:
             return self.issuer.person_token(who)
         return self.issuer.agent_token(who)
+
+    def rows_that_hold(self, text: str) -> dict[str, int]:
+        """Rows by table that hold the text anywhere. Raises RuntimeError for a database that is not ours."""
+        if self._postgres is None:
+            raise RuntimeError("only the embedded PostgreSQL is searched")
+        return rows_that_hold(self._postgres.url(OWNER), text)
 
     @property
     def runtime(self) -> Runtime:
