@@ -31,5 +31,5 @@ if [ ! -x "$folder/bin/uv" ]; then
   awk '/^uv==/ {on = 1} on {print} on && !/\\$/ {exit}' "$requirements" >"$folder/uv.txt"
   "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$folder/uv.txt"
 fi
-"$folder/bin/uv" pip install --quiet --python "$folder/bin/python" --require-hashes "$requirements"
+"$folder/bin/uv" pip install --quiet --python "$folder/bin/python" --require-hashes -r "$requirements"
 touch "$folder/.ready"
