@@ -91,8 +91,10 @@ def _speaker(text: str) -> tuple[str | None, int]:
     match = _SPEAKER.match(text)
     if match is None:
         return None, 0
+    line = text[match.end() :].split("\n", 1)[0].rstrip()
+    spoken = line.endswith(("!", "?")) or re.search(r"[.!?]\s", line) is not None
     first = next(_sentences(text, match.end()), None)
-    if first is None or next(iter(_read_sentence(text, *first, None)), None) is None:
+    if first is None or not (spoken or _read_sentence(text, *first, None)):
         return None, 0
     return fold(match[1]), match.end()
 
@@ -118,13 +120,15 @@ def _read_sentence(text: str, start: int, end: int, speaker: str | None) -> list
     sentence = text[start:end]
     if sentence.rstrip().endswith("?"):
         return []
-    if _is_hedged(_tokens(text, start, end)):
+    tokens = _tokens(text, start, end)
+    if len(tokens) < 2 or _is_hedged(tokens):
         return []
     clauses = []
     position = start
     for match in [*_COORDINATION.finditer(sentence), None]:
         stop = end if match is None else start + match.start()
-        clause = _read_clause(text, position, stop, speaker)
+        part = [token for token in tokens if position <= token.start < stop]
+        clause = _read_clause(text, position, stop, part, speaker)
         if clause is not None:
             clauses.append(clause)
         if match is not None:
@@ -140,10 +144,11 @@ def _is_hedged(tokens: Sequence[Token]) -> bool:
     )
 
 
-def _read_clause(text: str, start: int, end: int, speaker: str | None) -> Clause | None:
+def _read_clause(text: str, start: int, end: int, tokens: list[Token], speaker: str | None) -> Clause | None:
     bullet = _BULLET.match(text, start, end)
-    start = bullet.end() if bullet else start
-    tokens = _tokens(text, start, end)
+    if bullet is not None and bullet.end() > start:
+        start = bullet.end()
+        tokens = [token for token in tokens if token.start >= start]
     if not 2 <= len(tokens) <= MAX_TOKENS:
         return None
     tokens = _without_lead(tokens)

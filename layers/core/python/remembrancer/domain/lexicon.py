@@ -5,6 +5,8 @@ Lists hold base forms; `stem` brings a word of running text and a listed word to
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 _IRREGULAR = {
     form: base
     for base, forms in (
@@ -72,6 +74,7 @@ _IRREGULAR = {
 _SUFFIXES = ("ing", "ied", "ies", "ed", "es", "s", "e")
 
 
+@lru_cache(maxsize=4096)
 def stem(word: str) -> str:
     """A key that the forms of one regular word share (`lives`, `living`, `lived`), not a dictionary form."""
     base = _IRREGULAR.get(word)

@@ -132,6 +132,13 @@ class Found:
     end: int
 
 
+# Every measure begins like this; anything else is skipped without trying the patterns.
+_START = re.compile(
+    r"[$€£¥\d]|\b(?:noon|midnight|dozen|"
+    + "|".join(sorted({name[:3] for name in (*MONTHS, *WEEKDAYS)} | {*_ONES, *_TENS}))
+    + ")",
+    re.IGNORECASE | re.ASCII,
+)
 _GAP = r"\s{1,4}"
 _MONTH = "(?P<month>" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")\b\.?"
 _WEEKDAY = "(?P<weekday>" + "|".join(sorted(WEEKDAYS, key=len, reverse=True)) + r")\b\.?"
@@ -188,11 +195,9 @@ def find_measures(text: str, *, months_alone: bool = False) -> list[Found]:
     """
     found: list[Found] = []
     position = 0
-    while position < len(text):
-        if position and _joined(text, position):
-            position += 1
-            continue
-        hit = _at(text, position, months_alone)
+    while (start := _START.search(text, position)) is not None:
+        position = start.start()
+        hit = None if position and _joined(text, position) else _at(text, position, months_alone)
         if hit is None:
             position = _skip_word(text, position)
         else:
@@ -237,9 +242,6 @@ def _skip_word(text: str, position: int) -> int:
 
 
 def _at(text: str, position: int, months_alone: bool) -> Found | None:
-    first = text[position]
-    if not (first.isalnum() or first in "$€£¥"):
-        return None
     return _date_at(text, position, months_alone) or _clock_at(text, position) or _number_at(text, position)
 
 

@@ -19,6 +19,8 @@ def fold(text: str) -> str:
     letters i, İ, I, ı become one: a lookup key rather merges `ISTANBUL` with `ıstanbul` than splits it.
     Accents stay: `José` is not `Jose`.
     """
+    if text.isascii() and text.isalnum():
+        return text.lower()
     spaced = _SPACE.sub(" ", unicodedata.normalize("NFKC", text))
     visible = "".join(c for c in spaced if unicodedata.category(c) not in _INVISIBLE)
     folded = unicodedata.normalize("NFKC", visible.translate(_MARKS).casefold())
