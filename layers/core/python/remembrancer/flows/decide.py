@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -18,29 +20,37 @@ from remembrancer.domain.requests import (
     EditRequest,
     ProposalRequest,
     RejectRequest,
-    Supersedes,
 )
 from remembrancer.domain.screen import Verdict
 from remembrancer.flows import gate
 from remembrancer.flows.admit import Candidate, Target, admit, conflict_summary
 from remembrancer.flows.context import Call, Services
-from remembrancer.flows.index import passages_of
+from remembrancer.flows.index import Text, passages_of, passages_of_many
 from remembrancer.flows.keyed import Answer, Keyed, keyed
 from remembrancer.flows.propose import public_scores, scored
-from remembrancer.store import conflicts, proposals
+from remembrancer.store import conflicts, memories, proposals
 from remembrancer.store.database import Row, Unit
 
 T = TypeVar("T")
+
+
+BATCH_BUDGET = timedelta(seconds=20)
+"""How long a batch goes on deciding: the gateway gives up after 29 s."""
 
 
 @dataclass(frozen=True)
 class _Approval:
     """What a decision says, whether it came alone or as a row of a batch."""
 
-    content_digest: str
-    supersedes: Supersedes | None
-    override_reason: str | None
-    reason: str | None
+    proposal: str
+    said: ApproveRequest | DecideRow
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    request: ProposalRequest
+    report: dict[str, Any]
+    passages: Passages | None
 
 
 def public_id(prefix: Any, text: str) -> UUID:
@@ -53,26 +63,42 @@ def public_id(prefix: Any, text: str) -> UUID:
 
 def approve(services: Services, call: Call, proposal: str, request: ApproveRequest) -> Answer:
     """Promote a pending proposal to a memory, in one transaction; 200."""
-    approval = _Approval(request.content_digest, request.supersedes, request.override_reason, request.reason)
     with keyed(services, call, request.model_dump(mode="json"), _reviewer) as start:
-        return start.replay or _approve(services, call, start, proposal, approval)
+        if start.replay is not None:
+            return start.replay
+        approval = _Approval(proposal, request)
+        [prepared] = _prepare(services, call, [approval])
+        if isinstance(prepared, Problem):
+            raise prepared
+        return _approve(services, call, start, approval, prepared)[1]
 
 
 def reject(services: Services, call: Call, proposal: str, request: RejectRequest) -> Answer:
     """Turn a pending proposal down; 200. The reason stays in the decision, the chain holds its keyed digest."""
     with keyed(services, call, request.model_dump(mode="json"), _reviewer) as start:
-        return start.replay or _reject(
-            services, call, start, proposal, request.content_digest, request.reason
-        )
+        if start.replay is not None:
+            return start.replay
+        return _reject(services, call, start, proposal, request)[1]
 
 
 def decide(services: Services, call: Call, request: DecideRequest) -> Answer:
-    """Up to a hundred decisions, each in a transaction of its own, each with its outcome; 200."""
+    """Up to a hundred decisions, each in a transaction of its own, each with its outcome; 200.
+
+    The texts are read and embedded together. Rows that the time does not reach are `not_attempted`.
+    """
+    deadline = services.clock() + BATCH_BUDGET
     with keyed(services, call, request.model_dump(mode="json"), _reviewer) as start:
         if start.replay is not None:
             return start.replay
+        approvals = [_Approval(row.proposal_id, row) for row in request.rows if row.decision == "approve"]
+        prepared = iter(_prepare(services, call, approvals))
         unkeyed = Keyed(start.principal, None, None)
-        rows = [_decide_row(services, call, unkeyed, row) for row in request.rows]
+        rows = [
+            _decide_row(services, call, unkeyed, row, next(prepared) if row.decision == "approve" else None)
+            if services.clock() < deadline
+            else {"proposal_id": row.proposal_id, "outcome": "not_attempted"}
+            for row in request.rows
+        ]
         body = {"rows": rows, "correlation_id": call.correlation_id}
         refs = [parse_id("mem", row["memory_id"]) for row in rows if row.get("memory_id")]
         return services.database.operate(call.credential, lambda unit: start.answer(unit, 200, body, refs))
@@ -87,7 +113,7 @@ def edit(services: Services, call: Call, proposal: str, request: EditRequest) ->
         if examined.verdict is Verdict.REJECT:
             raise gate.rejected(services, call, examined)
         clean = examined.request
-        passages = passages_of(services.embedder, clean.content, clean.author, clean.observed_at)
+        passages = passages_of(services.embedder, Text(clean.content, clean.author, clean.observed_at))
 
         def commit(unit: Unit) -> Answer | Problem:
             start.fence(unit)
@@ -121,13 +147,16 @@ def edit(services: Services, call: Call, proposal: str, request: EditRequest) ->
         return _settle(services.database.write(call.credential, commit))
 
 
-def _decide_row(services: Services, call: Call, start: Keyed, row: DecideRow) -> dict[str, Any]:
+def _decide_row(
+    services: Services, call: Call, start: Keyed, row: DecideRow, prepared: _Prepared | Problem | None
+) -> dict[str, Any]:
     try:
-        if row.decision == "approve":
-            approval = _Approval(row.content_digest, row.supersedes, row.override_reason, row.reason)
-            outcome = _approve_body(services, call, start, row.proposal_id, approval)
+        if isinstance(prepared, Problem):
+            raise prepared
+        if prepared is None:
+            outcome = _reject(services, call, start, row.proposal_id, row)[0]
         else:
-            outcome = _reject_body(services, call, start, row.proposal_id, row.content_digest, row.reason)
+            outcome = _approve(services, call, start, _Approval(row.proposal_id, row), prepared)[0]
     except Problem as problem:
         errors = [{"pointer": e.pointer, "code": e.code, "detail": e.detail} for e in problem.errors]
         return {
@@ -135,7 +164,7 @@ def _decide_row(services: Services, call: Call, start: Keyed, row: DecideRow) ->
             "outcome": "failed",
             "code": problem.code,
             "errors": errors,
-            **problem.extensions,
+            **({"winner": problem.extensions["outcome"]} if "outcome" in problem.extensions else {}),
         }
     return {"outcome": "done", **outcome}
 
@@ -144,41 +173,75 @@ def _reviewer(unit: Unit) -> None:
     authorize(unit.principal, "review", space=unit.principal.team_space)
 
 
-def _approve(services: Services, call: Call, start: Keyed, proposal: str, approval: _Approval) -> Answer:
-    return _commit_approval(services, call, start, proposal, approval)[1]
+def _prepare(services: Services, call: Call, approvals: Sequence[_Approval]) -> list[_Prepared | Problem]:
+    """Read, re-screen and embed what is to be admitted, outside any write; a problem stands in its place.
+
+    It binds by the digest: the write checks that the row still has it, so the vectors are those of the text
+    that is admitted.
+    """
+
+    def read(unit: Unit) -> list[Row | Problem]:
+        _reviewer(unit)
+        return [_readable(unit, approval.proposal) for approval in approvals]
+
+    rows = services.database.read(call.credential, read)
+    found: list[_Prepared | Problem] = []
+    texts: list[Text] = []
+    for approval, row in zip(approvals, rows, strict=True):
+        screened = row if isinstance(row, Problem) else _rescreen(row, approval)
+        if isinstance(screened, Problem):
+            found.append(screened)
+            continue
+        request, report = screened
+        texts.append(Text(request.content, request.author, request.observed_at))
+        found.append(_Prepared(request, report, None))
+    passages = iter(passages_of_many(services.embedder, texts))
+    return [item if isinstance(item, Problem) else replace(item, passages=next(passages)) for item in found]
 
 
-def _approve_body(
-    services: Services, call: Call, start: Keyed, proposal: str, approval: _Approval
-) -> dict[str, Any]:
-    return _commit_approval(services, call, start, proposal, approval)[0]
+def _rescreen(row: Row, approval: _Approval) -> tuple[ProposalRequest, dict[str, Any]] | Problem:
+    """The row's request and its fresh report, or why it may not be admitted."""
+    body = row["body"]
+    report = gate.fresh_verdict(gate.text_fields(body), row["screen"])
+    if report["verdict"] == Verdict.REJECT.value:
+        return Problem(
+            "input_rejected", [FieldError(s["field"], s["rule"], s["family"]) for s in report["signals"]]
+        )
+    if report["verdict"] == Verdict.QUARANTINE.value and approval.said.override_reason is None:
+        return Problem(
+            "invalid_input",
+            [
+                FieldError(
+                    "/override_reason", "required", "the screen holds this text: say why it is admitted"
+                )
+            ],
+        )
+    return ProposalRequest.model_validate(body), report
 
 
-def _commit_approval(
-    services: Services, call: Call, start: Keyed, proposal: str, approval: _Approval
+def _approve(
+    services: Services, call: Call, start: Keyed, approval: _Approval, prepared: _Prepared
 ) -> tuple[dict[str, Any], Answer]:
-    # The text is read and embedded first, outside the write. It binds by its digest: the write checks that the
-    # row still has it, so the vectors are those of the text that is admitted.
-    row = services.database.read(call.credential, lambda unit: _readable(unit, proposal))
-    request, passages, report = _prepare(services, row, approval)
+    said, passages = approval.said, prepared.passages
+    assert passages is not None
 
     def commit(unit: Unit) -> tuple[dict[str, Any], Answer] | Problem:
         start.fence(unit)
-        locked = _pending(unit, proposal, approval.content_digest)
+        locked = _pending(unit, approval.proposal, said.content_digest)
         if isinstance(locked, Problem):
             return locked
         target = None
-        if approval.supersedes is not None:
-            target = Target(public_id("mem", approval.supersedes.memory_id), approval.supersedes.version)
+        if said.supersedes is not None:
+            target = Target(public_id("mem", said.supersedes.memory_id), said.supersedes.version)
         admitted = admit(
             unit,
             Candidate(
-                request=request,
+                request=prepared.request,
                 passages=passages,
-                report=report,
+                report=prepared.report,
                 pii=locked["pii"],
                 held=False,
-                overridden=approval.override_reason is not None,
+                overridden=prepared.report["verdict"] == Verdict.QUARANTINE.value,
                 space_id=locked["space_id"],
                 owner_id=locked["submitted_by"],
                 admitted_by="proposal",
@@ -191,11 +254,7 @@ def _commit_approval(
         if target is not None:
             conflicts.close_between(unit, admitted.memory_id, target.memory_id)
         superseded = None if target is None else format_id("mem", target.memory_id)
-        decision = {
-            "reason": approval.reason,
-            "override_reason": approval.override_reason,
-            "supersedes": superseded,
-        }
+        decision = {"reason": said.reason, "override_reason": said.override_reason, "supersedes": superseded}
         if not proposals.decide(unit, locked["proposal_id"], "approved", decision, admitted.memory_id):
             raise Problem("already_decided")
         shown = format_id("prop", locked["proposal_id"])
@@ -205,9 +264,9 @@ def _commit_approval(
             shown,
             memory_id=memory_id,
             supersedes=superseded,
-            override=_witness(services, unit, approval.override_reason),
-            reason=_witness(services, unit, approval.reason),
-            content=_witness(services, unit, approval.content_digest),
+            override=_witness(services, unit, said.override_reason),
+            reason=_witness(services, unit, said.reason),
+            content=_witness(services, unit, said.content_digest),
             correlation_id=call.correlation_id,
         )
         unit.alert("approved", shown)
@@ -227,57 +286,21 @@ def _commit_approval(
     return _settle(services.database.write(call.credential, commit))
 
 
-def _prepare(
-    services: Services, row: Row, approval: _Approval
-) -> tuple[ProposalRequest, Passages, dict[str, Any]]:
-    """Re-screen and embed what the row holds. Raises Problem input_rejected or invalid_input."""
-    body = row["body"]
-    report = gate.fresh_verdict(gate.text_fields(body), row["screen"])
-    if report["verdict"] == Verdict.REJECT.value:
-        raise Problem(
-            "input_rejected", [FieldError(s["field"], s["rule"], s["family"]) for s in report["signals"]]
-        )
-    if report["verdict"] == Verdict.QUARANTINE.value and approval.override_reason is None:
-        raise Problem(
-            "invalid_input",
-            [
-                FieldError(
-                    "/override_reason", "required", "the screen holds this text: say why it is admitted"
-                )
-            ],
-        )
-    request = ProposalRequest.model_validate(body)
-    passages = passages_of(services.embedder, request.content, request.author, request.observed_at)
-    return request, passages, report
-
-
 def _reject(
-    services: Services, call: Call, start: Keyed, proposal: str, digest: str | None, reason: str | None
-) -> Answer:
-    return _commit_rejection(services, call, start, proposal, digest, reason)[1]
-
-
-def _reject_body(
-    services: Services, call: Call, start: Keyed, proposal: str, digest: str | None, reason: str | None
-) -> dict[str, Any]:
-    return _commit_rejection(services, call, start, proposal, digest, reason)[0]
-
-
-def _commit_rejection(
-    services: Services, call: Call, start: Keyed, proposal: str, digest: str | None, reason: str | None
+    services: Services, call: Call, start: Keyed, proposal: str, said: RejectRequest | DecideRow
 ) -> tuple[dict[str, Any], Answer]:
     def commit(unit: Unit) -> tuple[dict[str, Any], Answer] | Problem:
         start.fence(unit)
-        locked = _pending(unit, proposal, digest)
+        locked = _pending(unit, proposal, said.content_digest)
         if isinstance(locked, Problem):
             return locked
-        if not proposals.decide(unit, locked["proposal_id"], "rejected", {"reason": reason}, None):
+        if not proposals.decide(unit, locked["proposal_id"], "rejected", {"reason": said.reason}, None):
             raise Problem("already_decided")
         shown = format_id("prop", locked["proposal_id"])
         unit.audit(
             "proposal_rejected",
             shown,
-            reason=_witness(services, unit, reason),
+            reason=_witness(services, unit, said.reason),
             correlation_id=call.correlation_id,
         )
         unit.alert("rejected", shown)
@@ -287,12 +310,12 @@ def _commit_rejection(
     return _settle(services.database.write(call.credential, commit))
 
 
-def _readable(unit: Unit, proposal: str) -> Row:
-    _reviewer(unit)
-    row = proposals.get(unit, public_id("prop", proposal))
-    if row is None:
-        raise Problem("not_found")
-    return row
+def _readable(unit: Unit, proposal: str) -> Row | Problem:
+    try:
+        row = proposals.get(unit, public_id("prop", proposal))
+    except Problem as problem:
+        return problem
+    return Problem("not_found") if row is None else row
 
 
 def _pending(unit: Unit, proposal: str, digest: str | None) -> Row | Problem:
@@ -303,6 +326,8 @@ def _pending(unit: Unit, proposal: str, digest: str | None) -> Row | Problem:
     """
     _reviewer(unit)
     proposal_id = public_id("prop", proposal)
+    # Before the row: an erasure holds the space and then deletes proposals.
+    memories.lock(unit, "space", [unit.principal.team_space.bytes], shared=True)
     row = proposals.get(unit, proposal_id, for_update=True)
     if row is None:
         raise Problem("not_found")
@@ -315,8 +340,9 @@ def _pending(unit: Unit, proposal: str, digest: str | None) -> Row | Problem:
         unit.audit("proposal_expired", format_id("prop", proposal_id))
         unit.alert("expired", format_id("prop", proposal_id))
         return Problem("expired")
-    if unit.principal.settings.four_eyes and row["submitted_by"] == unit.principal.principal_id:
-        raise Problem("forbidden", [FieldError("", "four_eyes", "nobody decides a submission of their own")])
+    authors = (row["submitted_by"], row["edited_by"])
+    if unit.principal.settings.four_eyes and unit.principal.principal_id in authors:
+        raise Problem("forbidden", [FieldError("", "four_eyes", "nobody decides on words of their own")])
     if row["pii"] and not unit.principal.sees_pii:
         raise Problem("forbidden", [FieldError("", "masked", "the text is masked for you")])
     shown = proposal_digest(proposal_id, bytes(row["salt"]), row["space_id"], row["body"])

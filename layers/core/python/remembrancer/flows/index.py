@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from remembrancer.domain.memory import Passages, PassageText
@@ -13,13 +15,36 @@ MAX_PASSAGES = 64
 """What one request may carry synchronously."""
 
 
-def passages_of(
-    embedder: Embedder, content: str, author: str | None, observed_at: datetime | None
-) -> Passages:
+@dataclass(frozen=True)
+class Text:
+    """What is cut and embedded: the content with its author and the day it was said."""
+
+    content: str
+    author: str | None
+    observed_at: datetime | None
+
+
+def passages_of(embedder: Embedder, text: Text) -> Passages:
     """Cut, render with author and date, embed. Raises Problem input_budget_exceeded beyond MAX_PASSAGES."""
-    day = None if observed_at is None else observed_at.date()
-    pieces = cut(content, embedder.count_tokens, lead=prefix(author, day))
+    [passages] = passages_of_many(embedder, [text])
+    return passages
+
+
+def passages_of_many(embedder: Embedder, texts: Sequence[Text]) -> list[Passages]:
+    """The same for several texts, embedded in one batch."""
+    cuts = [_cut(embedder, text) for text in texts]
+    vectors = embedder.embed([piece.rendered for pieces in cuts for piece in pieces])
+    found = []
+    start = 0
+    for pieces in cuts:
+        found.append(Passages(pieces, vectors[start : start + len(pieces)], embedder.contract))
+        start += len(pieces)
+    return found
+
+
+def _cut(embedder: Embedder, text: Text) -> tuple[PassageText, ...]:
+    day = None if text.observed_at is None else text.observed_at.date()
+    pieces = cut(text.content, embedder.count_tokens, lead=prefix(text.author, day))
     if len(pieces) > MAX_PASSAGES:
         raise Problem("input_budget_exceeded")
-    texts = tuple(PassageText(p.start, p.end, render(p.text, author, day)) for p in pieces)
-    return Passages(texts, embedder.embed([text.rendered for text in texts]), embedder.contract)
+    return tuple(PassageText(p.start, p.end, render(p.text, text.author, day)) for p in pieces)

@@ -12,7 +12,7 @@ from remembrancer.domain.screen import Verdict
 from remembrancer.flows import gate
 from remembrancer.flows.admit import Admitted, Candidate, admit, conflict_summary
 from remembrancer.flows.context import Call, Services
-from remembrancer.flows.index import passages_of
+from remembrancer.flows.index import Text, passages_of
 from remembrancer.flows.keyed import Answer, keyed
 from remembrancer.store.database import Unit
 
@@ -33,7 +33,7 @@ def ingest(services: Services, call: Call, request: IngestRequest) -> Answer:
         if examined.verdict is Verdict.REJECT:
             raise gate.rejected(services, call, examined)
         clean = examined.request
-        passages = passages_of(services.embedder, clean.content, clean.author, clean.observed_at)
+        passages = passages_of(services.embedder, Text(clean.content, clean.author, clean.observed_at))
         held = examined.verdict is Verdict.QUARANTINE
 
         def commit(unit: Unit) -> Answer:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from typing import Any
-from uuid import UUID
 
 from remembrancer.domain.canonical import canonical_json, digest
 from remembrancer.domain.digests import content_sha
@@ -18,7 +17,7 @@ from remembrancer.domain.screen import Verdict
 from remembrancer.flows import gate
 from remembrancer.flows.admit import conflict_with, neighbours
 from remembrancer.flows.context import Call, Services
-from remembrancer.flows.index import passages_of
+from remembrancer.flows.index import Text, passages_of
 from remembrancer.flows.ingest import refuse_manual
 from remembrancer.flows.keyed import Answer, keyed
 from remembrancer.store import proposals
@@ -40,12 +39,16 @@ def capture(services: Services, call: Call, request: ProposalRequest) -> Answer:
         if examined.verdict is Verdict.REJECT:
             raise gate.rejected(services, call, examined)
         clean = examined.request
-        passages = passages_of(services.embedder, clean.content, clean.author, clean.observed_at)
+        passages = passages_of(services.embedder, Text(clean.content, clean.author, clean.observed_at))
 
         def commit(unit: Unit) -> Answer:
             start.fence(unit)
             allowed(unit)
             row = scored(unit, examined, passages)
+            stale = proposals.expire_stale(unit, unit.principal.principal_id, row["pending_key"])
+            if stale is not None:
+                unit.audit("proposal_expired", format_id("prop", stale))
+                unit.alert("expired", format_id("prop", stale))
             proposal_id = unit.new_id()
             prompt = clean.source_prompt
             pending = proposals.insert(

@@ -105,6 +105,7 @@ def resolve(services: Services, call: Call, conflict: str, request: ResolveReque
         def commit(unit: Unit) -> Answer:
             start.fence(unit)
             _reviewer(unit)
+            memories.lock(unit, "space", [unit.principal.team_space.bytes], shared=True)
             row = conflicts.get(unit, public_id("con", conflict))
             if row is None:
                 raise Problem("not_found")
@@ -125,6 +126,7 @@ def _held(unit: Unit, memory: str, digest: str | None) -> tuple[Row, UUID]:
     """The memory and its open hold-out of the screen, locked, if this person may decide on these bytes."""
     _reviewer(unit)
     memory_id = public_id("mem", memory)
+    memories.lock(unit, "space", [unit.principal.team_space.bytes], shared=True)
     memories.lock(unit, "target", [memory_id.bytes])
     row = memories.get(unit, memory_id)
     if row is None or row["space_id"] != unit.principal.team_space:
