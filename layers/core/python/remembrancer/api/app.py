@@ -20,14 +20,18 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValida
 from remembrancer import observability
 from remembrancer.api.body import check_media_type, parse_body
 from remembrancer.domain import requests
+from remembrancer.domain.ports import EmbeddingUnavailable
 from remembrancer.domain.principal import Credential
 from remembrancer.domain.problems import FieldError, Problem, to_document
 from remembrancer.flows.context import Call, SignedParts
 from remembrancer.flows.keyed import Answer
+from remembrancer.settings import SettingsError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 JSON = "application/json"
+MAX_PATH = 256
+"""Ids of ours are 39 characters at most: a longer path names nothing."""
 _KEY = re.compile(r"[\x21-\x7e]{1,128}")
 _PARAMETER = re.compile(r"\{(\w+)\}")
 
@@ -82,16 +86,18 @@ class Api:
         )
         self.resolver.exception_handler(Problem)(self._problem)
         self.resolver.exception_handler(RequestValidationError)(self._invalid)
+        self.resolver.exception_handler(EmbeddingUnavailable)(self._unavailable)
+        self.resolver.exception_handler(SettingsError)(self._misconfigured)
         # Powertools would log the exception with its message, which may hold values.
         self.resolver.exception_handler(Exception)(self._failed)
         self.resolver.not_found(self._not_found)
 
     def route(self, method: str, path: str, **openapi: Any) -> Callable[[F], F]:
         """Register the function behind a manifest route. Raises LookupError when the manifest has none."""
-        entry = self._entry(method, path)
+        self._entry(method, path)
         self.registered.add((method, path))
         pattern = _PARAMETER.sub(r"<\1>", path)
-        register = self.resolver.route(pattern, method=[method], **_documented(entry, openapi))
+        register = self.resolver.route(pattern, method=[method], **_documented(openapi))
 
         def decorate(handle: F) -> F:
             register(handle)
@@ -123,12 +129,16 @@ class Api:
     def call(self) -> Call:
         """The request in progress, as the flows know it. Raises Problem unauthenticated or invalid_input."""
         event = self.resolver.current_event.raw_event
+        credential = credential_of(event)
         method, path = event["httpMethod"], event["path"]
+        if len(path) > MAX_PATH:
+            raise Problem("not_found")
         route = self._current(event)
         return Call(
-            credential=credential_of(event),
+            credential=credential,
             correlation_id=_correlation_id(event),
             operation=f"{method} {path}",
+            route=f"{method} {route.path}",
             idempotency_key=_idempotency_key(event) if route.idempotent else None,
             signed=_signed_parts(event, self.public_bases) if route.signed else None,
         )
@@ -151,6 +161,14 @@ class Api:
 
     def _invalid(self, error: RequestValidationError) -> Response[str]:
         return self._problem(Problem("invalid_input", [_field_error(e) for e in error.errors()][:50]))
+
+    def _unavailable(self, error: EmbeddingUnavailable) -> Response[str]:
+        observability.failure(error)
+        return self._problem(Problem("embedding_unavailable"))
+
+    def _misconfigured(self, error: SettingsError) -> Response[str]:
+        observability.failure(error)
+        return self._problem(Problem("configuration_invalid"))
 
     def _failed(self, error: Exception) -> Response[str]:
         observability.failure(error)
@@ -177,7 +195,7 @@ def to_json(body: Any) -> str:
 
 def credential_of(event: Mapping[str, Any]) -> Credential:
     """The verified token's claims as the authorizer passed them. Raises Problem unauthenticated."""
-    claims = (event.get("requestContext") or {}).get("authorizer", {}).get("claims")
+    claims = ((event.get("requestContext") or {}).get("authorizer") or {}).get("claims")
     if not claims or not claims.get("iss") or not claims.get("sub"):
         raise Problem("unauthenticated")
     scopes = (claims.get("scope") or "").split()
@@ -256,13 +274,12 @@ def _idempotency_key(event: Mapping[str, Any]) -> str | None:
 
 
 def _signed_parts(event: Mapping[str, Any], bases: tuple[str, ...]) -> SignedParts:
-    if event.get("queryStringParameters") or event.get("multiValueQueryStringParameters"):
-        raise Problem("invalid_input", [FieldError("/query", "signed", "a signed request has no query")])
     return SignedParts(
         method=event["httpMethod"],
         target_uris=tuple(base + event["path"] for base in bases),
         headers=_headers(event),
         body=(event.get("body") or "").encode(),
+        query=bool(event.get("queryStringParameters") or event.get("multiValueQueryStringParameters")),
     )
 
 
@@ -294,15 +311,13 @@ def _stamp(response: dict[str, Any], correlation_id: str) -> None:
     headers["X-Content-Type-Options"] = ["nosniff"]
 
 
-def _documented(entry: RouteEntry, openapi: Mapping[str, Any]) -> dict[str, Any]:
-    """What the OpenAPI document says of every route alike."""
-    problem: dict[int, Any] = {
-        status: {"description": "A problem document (RFC 9457)."}
-        for status in (400, 401, 403, 404, 409, 410, 413, 415, 422, 429, 500, 503, 504)
-    }
-    security = [{"oauth": [f"memory/{scope}"]} for scope in entry.scopes] or [{"oauth": []}]
-    return {
-        "responses": {200: {"description": "Done."}, 201: {"description": "Created."}, **problem},
-        "security": security,
-        **openapi,
-    }
+_PROBLEMS: Mapping[int, Any] = {
+    status: {"description": "A problem document (RFC 9457)."}
+    for status in (400, 401, 403, 404, 409, 410, 413, 415, 422, 429, 500, 503, 504)
+}
+"""What the OpenAPI document says of every route alike."""
+
+
+def _documented(openapi: Mapping[str, Any]) -> dict[str, Any]:
+    done = {200: {"description": "Done."}, 201: {"description": "Created."}}
+    return {"responses": {**done, **_PROBLEMS}, **openapi}
