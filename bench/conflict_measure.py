@@ -18,6 +18,7 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
+
 from remembrancer.domain.conflict import Conflict, Neighbour, Statement, find_conflict
 from remembrancer.domain.ports import Embedder
 from remembrancer.domain.triples import Triple
@@ -110,7 +111,7 @@ def _bags(turns: Sequence[str]) -> NDArray[np.float32]:
         for word in turn:
             vectors[row, slots[word]] += np.log(1 + len(turns) / counts[word])
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.maximum(norms, 1e-9)
+    return (vectors / np.maximum(norms, 1e-9)).astype(np.float32)
 
 
 def _precision_and_recall(chosen: Sequence[Mapping[str, Any]], suffix: str) -> dict[str, float]:

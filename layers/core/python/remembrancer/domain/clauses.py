@@ -121,7 +121,7 @@ def _read_sentence(text: str, start: int, end: int, speaker: str | None) -> list
     if sentence.rstrip().endswith("?"):
         return []
     tokens = _tokens(text, start, end)
-    if len(tokens) < 2 or _is_hedged(tokens):
+    if not 2 <= len(tokens) <= MAX_TOKENS or _is_hedged(tokens):
         return []
     clauses = []
     position = start

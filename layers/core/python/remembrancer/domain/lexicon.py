@@ -118,7 +118,9 @@ PAST_AUXILIARIES = frozenset({"was", "were", "had", "did"})
 HEDGES = _words(
     "may might maybe perhaps possibly probably presumably could would if unless whether hope hopes"
     " hoping wishes want wants wanted planning considering apparently allegedly"
-    " reportedly supposedly suspect suspects likely unlikely seems seem seemed appears thinks believes claimed says said told heard rumor rumour rumored according assume assumes assuming try tries trying"
+    " reportedly supposedly suspect suspects likely unlikely seems seem seemed appears thinks believes"
+    " claimed says said told heard rumor rumour rumored according assume"
+    " assumes assuming try tries trying"
     " tried almost pretend imagine suppose supposed intends intend hypothetically expects"
     " expected doubt doubts unclear unsure ask asked asks wonder wonders think believe when whenever"
 )

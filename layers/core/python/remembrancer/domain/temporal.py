@@ -47,7 +47,9 @@ _RELATIVE = re.compile(
     r"|(?P<count>\d{1,3}|one|two|three|four|five|six|seven) (?P<ago>days?|weeks?) ago)\b",
     re.IGNORECASE | re.ASCII,
 )
-_RANGE = re.compile(r"\((?P<first>(?:19|20)\d\d)\s?[-–—]\s?(?P<second>(?:19|20)\d\d|present|now|today)\)")
+_RANGE = re.compile(
+    r"(?:\(|\b[Ff]rom )(?P<first>(?:19|20)\d\d)\s?[-–—]\s?(?P<second>(?:19|20)\d\d|present|now|today)\b"
+)
 _COUNTS = {word: n for n, word in enumerate(("one", "two", "three", "four", "five", "six", "seven"), start=1)}
 
 _SINCE = re.compile(r"\b(?:since|ever since|as of|as from|effective(?: from| as of)?|beginning(?: in)?)$")
@@ -58,6 +60,7 @@ _THROUGH = re.compile(r"\b(?:through|thru)$")
 _TO = re.compile(r"(?:\bto|\buntil|\btill|[-–—])$")
 _BETWEEN = re.compile(r"\bbetween$")
 _WITHIN = re.compile(r"\b(?:in|during|throughout|on|all through|for all of|in the year)$")
+_DASHED = re.compile(r"\s?[-–—]\s?\d")
 _ONWARD = re.compile(r"\s*(?:on|onwards?|forward)\b")
 _PRESENT = re.compile(r"\s*(?:to|until|till|through|[-–—])\s*(?:the )?(?:present|now|today|date)\b")
 
@@ -170,7 +173,7 @@ def _pair(lower: str, first: _Period, second: _Period) -> Window | None:
 
 def _single(sentence: str, lower: str, period: _Period) -> Window | None:
     before, after = lower[: period.start].rstrip(), lower[period.end :]
-    if _counted(sentence, period):
+    if _counted(sentence, period) or _DASHED.match(after):
         return None
     ended = _ENDED.search(before) is not None
     negated = _ANY_NEGATION.search(lower) is not None
@@ -234,7 +237,7 @@ def _instants(sentence: str) -> Iterator[_Period]:
 
 
 def _bracketed(sentence: str) -> Iterator[_Period]:
-    """The years of `(2015-2018)`, which stand behind no temporal word."""
+    """The years of `(2015-2018)` and `from 2015 - 2018`, of which one stands behind no temporal word."""
     for match in _RANGE.finditer(sentence):
         for name in ("first", "second"):
             if match[name].isdigit():
@@ -266,21 +269,27 @@ def _calendar(readings: tuple[Reading, ...], start: int, end: int) -> _Period | 
 
 def _relatives(sentence: str, reference: datetime) -> Iterator[_Period]:
     today = reference.replace(hour=0, minute=0, second=0, microsecond=0)
-    day = timedelta(days=1)
     for match in _RELATIVE.finditer(sentence):
-        if name := match["day"]:
-            begin = today + {"today": 0, "yesterday": -1, "tomorrow": 1}[name.lower()] * day
-            finish = begin + day
-        elif match["ago"]:
-            count = match["count"].lower()
-            number = int(count) if count.isdigit() else _COUNTS[count]
-            if match["ago"].lower().startswith("week"):
-                continue  # which day of that week is anyone's guess
-            begin = today - number * day
-            finish = begin + day
-        else:
-            begin, finish = _shifted(today, match["unit"].lower(), match["which"].lower())
-        yield _Period(begin, finish, match.start(), match.end(), False)
+        try:
+            window = _relative(match, today)
+        except (OverflowError, ValueError):
+            continue  # beyond the calendar's ends
+        if window is not None:
+            yield _Period(*window, match.start(), match.end(), False)
+
+
+def _relative(match: re.Match[str], today: datetime) -> tuple[datetime, datetime] | None:
+    day = timedelta(days=1)
+    if name := match["day"]:
+        begin = today + {"today": 0, "yesterday": -1, "tomorrow": 1}[name.lower()] * day
+        return begin, begin + day
+    if match["ago"]:
+        if match["ago"].lower().startswith("week"):
+            return None  # which day of that week is anyone's guess
+        count = match["count"].lower()
+        begin = today - (int(count) if count.isdigit() else _COUNTS[count]) * day
+        return begin, begin + day
+    return _shifted(today, match["unit"].lower(), match["which"].lower())
 
 
 def _shifted(today: datetime, unit: str, which: str) -> tuple[datetime, datetime]:
