@@ -59,6 +59,10 @@ def core_code(sources: Sources) -> lambda_.Code:
     )
 
 
+def model_code() -> lambda_.Code:
+    return _code(ROOT / "layers/model", build.model_digest(), build.build_model)
+
+
 def deps_code(architecture: str) -> lambda_.Code:
     return _code(
         ROOT / "layers/deps",

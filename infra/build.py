@@ -47,16 +47,17 @@ _PRUNED = (
     # Making models, training, tools.
     "onnxruntime/transformers", "onnxruntime/quantization", "onnxruntime/tools", "onnxruntime/datasets",
     "onnxruntime/backend", "onnxruntime/ThirdPartyNotices.txt",
-    # Parts of numpy that nothing here calls (compilers, random numbers, transforms, tests).
+    # Parts of numpy that nothing here calls (compilers, random numbers, transforms, masks, tests).
     "numpy/f2py", "numpy/_pyinstaller", "numpy/random", "numpy/testing", "numpy/fft",
-    "numpy/polynomial", "numpy/_core/_simd*", "numpy/_core/_*_tests*",
+    "numpy/polynomial", "numpy/ma", "numpy/_core/_simd*", "numpy/_core/_*_tests*",
     # Pages, brokers and data of other services.
     "aws_lambda_powertools/event_handler/openapi/swagger_ui/*.js",
     "aws_lambda_powertools/event_handler/openapi/swagger_ui/*.css",
     "aws_lambda_powertools/utilities/kafka", "aws_lambda_powertools/utilities/data_masking",
     "aws_lambda_powertools/utilities/feature_flags", "aws_lambda_powertools/utilities/streaming",
     "aws_lambda_powertools/utilities/auth_alpha", "aws_lambda_powertools/utilities/circuit_breaker",
-    "aws_lambda_powertools/utilities/idempotency", "stdnum/oui.dat", "stdnum/imsi.dat",
+    "aws_lambda_powertools/utilities/idempotency", "aws_lambda_powertools/utilities/parameters",
+    "pydantic/v1", "stdnum/oui.dat", "stdnum/imsi.dat",
     # The pure parser of the same package serves as well.
     "yaml/_yaml*", "_yaml",
     "bin", "*.dist-info/RECORD", "*.dist-info/sboms", "wrapt-stubs",
@@ -96,10 +97,11 @@ def tree_digest(*paths: Path, salt: str = "") -> str:
     return digest.hexdigest()
 
 
-def _run(command: list[str], environment: dict[str, str] | None = None) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=ROOT)
+def _run(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     if done.returncode:
         raise BuildFailed(f"{' '.join(command[:5])} ...: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout
 
 
 def _runtime_python() -> str | None:
@@ -175,6 +177,18 @@ def _remove(path: Path) -> None:
 
 def deps_digest(architecture: str) -> str:
     return tree_digest(ROOT / "layers/deps", ROOT / "infra/build.py", salt=architecture)
+
+
+def model_digest() -> str:
+    return tree_digest(ROOT / "layers/model")
+
+
+def build_model(out: Path) -> None:
+    """The model that `layers/model` builds, in `model/`; that build needs the application's environment."""
+    python = ROOT / ".venv/bin/python"
+    command = [str(python) if python.exists() else sys.executable, "-m", "layers.model.build"]
+    folder = _run(command).strip()
+    shutil.copytree(folder, out / "model")
 
 
 def cached(kind: str, digest: str, build: Callable[[Path], None]) -> Path:

@@ -13,7 +13,7 @@ from constructs import Construct
 
 from functions import manifest
 from infra import environment
-from infra.assets import Sources, core_code, deps_code, functions_code
+from infra.assets import Sources, core_code, deps_code, functions_code, model_code
 from infra.logs import retention
 from infra.nag import accept
 from infra.network import Network
@@ -76,6 +76,7 @@ class Functions(Construct):
         self._code = functions_code(sources)
         self._core = self._layer("Core", core_code(sources), "the core package and its migrations")
         self._deps = self._layer("Deps", deps_code(profile.architecture), "pinned distributions")
+        self._model = self._layer("Model", model_code(), "the embedding model")
         self._by_name = {entry.name: self._function(entry) for entry in manifest.FUNCTIONS}
 
     def __getitem__(self, name: str) -> lambda_.Function:
@@ -123,7 +124,7 @@ class Functions(Construct):
             retention=retention(self._profile),
             removal_policy=cdk.RemovalPolicy.DESTROY,
         )
-        layers = [self._core, self._deps]
+        layers = [self._core, self._deps, *([self._model] if entry.embeds else [])]
         function = lambda_.Function(
             self,
             id,

@@ -79,9 +79,8 @@ class Gateway(Construct):
             self, "Authorizer", cognito_user_pools=[pool], results_cache_ttl=cdk.Duration.minutes(5)
         )
         for entry, function in functions.chosen(lambda entry: bool(entry.routes)):
-            integration = apigateway.LambdaIntegration(
-                function, allow_test_invoke=False, scope_permission_to_method=False
-            )
+            # One permission a function, for this API as a whole, instead of two a method.
+            integration = apigateway.LambdaIntegration(function, scope_permission_to_method=False)
             for route in entry.routes:
                 self.api.root.resource_for_path(route.path).add_method(
                     route.method,

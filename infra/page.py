@@ -5,13 +5,15 @@ from __future__ import annotations
 import aws_cdk as cdk
 from aws_cdk import aws_cloudfront as cloudfront
 from aws_cdk import aws_cloudfront_origins as origins
+from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_s3_deployment as deployment
 from constructs import Construct
 
 from infra.gateway import STAGE
+from infra.logs import retention
 from infra.nag import accept, managed_policy_id, objects_id
-from infra.settings import ROOT
+from infra.settings import ROOT, Profile
 
 PLACEHOLDER = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>Remembrancer</title>'
@@ -58,9 +60,18 @@ class Page(Construct):
     """The distribution; its content comes later, when the sign-in's client is known."""
 
     def __init__(
-        self, scope: Construct, id: str, *, bucket: s3.IBucket, logs: s3.IBucket, api_host: str, sign_in: str
+        self,
+        scope: Construct,
+        id: str,
+        profile: Profile,
+        *,
+        bucket: s3.IBucket,
+        access_logs: s3.IBucket,
+        api_host: str,
+        sign_in: str,
     ) -> None:
         super().__init__(scope, id)
+        self._retention = retention(profile)
         self._bucket = bucket
         headers = cloudfront.ResponseHeadersPolicy(
             self,
@@ -100,7 +111,7 @@ class Page(Construct):
             http_version=cloudfront.HttpVersion.HTTP2_AND_3,
             price_class=cloudfront.PriceClass.PRICE_CLASS_100,
             minimum_protocol_version=cloudfront.SecurityPolicyProtocol.TLS_V1_2_2021,
-            log_bucket=logs,
+            log_bucket=access_logs,
             log_file_prefix="distribution/",
             log_includes_cookies=False,
             default_behavior=cloudfront.BehaviorOptions(
@@ -160,6 +171,9 @@ class Page(Construct):
             distribution=self.distribution,
             cache_control=[deployment.CacheControl.no_cache()],
             memory_limit=256,
+            log_group=logs.LogGroup(
+                self, "UploadLog", retention=self._retention, removal_policy=cdk.RemovalPolicy.DESTROY
+            ),
         )
         accept(
             upload.handler_role.node.scope,

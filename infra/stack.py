@@ -34,7 +34,7 @@ def _in_vpc(entry: manifest.Function) -> bool:
 class Remembrancer(cdk.Stack):
     """One deployment of the whole system."""
 
-    def __init__(self, scope: Construct, profile: Profile, sources: Sources | None = None) -> None:
+    def __init__(self, scope: Construct, profile: Profile, sources: Sources) -> None:
         super().__init__(
             scope,
             profile.prefix,
@@ -60,7 +60,7 @@ class Remembrancer(cdk.Stack):
             "Functions",
             profile,
             network=network,
-            sources=sources or Sources(),
+            sources=sources,
             asynchronous=target_names(),
         )
         alerts = Alerts(self, "Alerts", profile, key=keys.data, dead_letters=functions.dead_letters)
@@ -73,8 +73,9 @@ class Remembrancer(cdk.Stack):
         page = Page(
             self,
             "Page",
+            profile,
             bucket=storage.page,
-            logs=storage.logs,
+            access_logs=storage.logs,
             api_host=gateway.host,
             sign_in=identity.domain,
         )
