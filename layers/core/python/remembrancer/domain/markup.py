@@ -42,8 +42,11 @@ def to_plain(text: str) -> str:
     text = _IMAGE_TAG.sub(_alternative, text)
     text = _AUTOLINK.sub(r"\1", _ANCHOR_TAG.sub("", text))
     text = strip_invisible(_links_to_text(text))
-    text = _DEFINITION.sub(r"\1 :", text.replace("](", "] ("))
-    text = _SCRIPT_ADDRESS.sub("\\1\ua789", text)
+    text = text.replace("](", "] (")
+    if "]:" in text:
+        text = _DEFINITION.sub(r"\1 :", text)
+    if ":" in text:
+        text = _SCRIPT_ADDRESS.sub("\\1\ua789", text)
     text = _FENCE.sub(r"\1\1", _TAG_OPENER.sub("\u2039", text))
     return _RULE_LINE.sub(r"\1\2\2", text)
 

@@ -20,13 +20,15 @@ VALIDATED = 1000
 """Distinct candidates of one text that are validated; beyond, the shape alone decides (bounded time)."""
 
 _SHAPE = rb"\+?\(?\d(?:\)?[ ./-]{0,2}\(?\d){6,19}\)?(?:[ ,;]{0,2}(?:x|ext\.?|#) ?\d{1,6})?"
-_OTHER_SHAPE = re.compile(r"^(?:\d{3}-\d\d-\d{4}|\d{1,3}(?:\.\d{3})+)$")  # of a social security number; thousands
+_OTHER_SHAPE = re.compile(r"^(?:\d{3}-\d\d-\d{4}|\d{1,3}(?:\.\d{3})+)$")
+"""Of a social security number, and of thousands."""
 _EXTENSION = re.compile(rb"[ ,;]{0,2}(?:x|ext\.?|#) ?\d{1,6}$", re.IGNORECASE)
 _CUE_BEFORE = (
     rb"(?i)(?:\b(?:phone|telephone|tel|mobile|mob|cell|cellphone|fax|desk|call(?:ed|ing)?|dial|ring|"
     rb"text(?:ed)?|sms|whatsapp|signal|reach(?:ed)?|answer(?:ing)?|registered|hotline|landline|pager|"
     rb"messages?|telefon|handy|mobil|t[e\xfe]l[e\xfe]phone|portable|tel[e\xfe]fono|m[o\xfe]vil|cellulare|"
-    rb"telefone|b[u\xfe]ro)s?|\b(?:my|your|his|her|their|our|new|old|work|home|office|contact) (?:number|no\.?)|office:)"
+    rb"telefone|b[u\xfe]ro)s?|\b(?:my|your|his|her|their|our|new|old|work|home|office|contact) (?:number|no\.?)|"
+    rb"office:)"
     rb"(?:[^\w\n]|\b(?:me|us|him|her|them|at|on|to|is|was|number|no|back|under|my|or|home|work|line|now)\b)"
     rb"{0,12}\n?\s{0,8}$"
 )

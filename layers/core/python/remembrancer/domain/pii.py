@@ -50,7 +50,8 @@ def find_pii(text: str, *, regions: Sequence[str] = DEFAULT_REGIONS) -> tuple[Fi
     """
     flat = flatten(text)
     data = flat.data
-    found = [*_emails(data), *_ibans(data), *_ssns(data), *_cards(data), *_addresses(data)]
+    found = [*_emails(data), *_ibans(data), *_ssns(data), *_addresses(data)]
+    found += _cards(_blanked(data, found))
     found += [("phone", *span) for span in phones.find_phones(_blanked(data, found), regions)]
     return merge(Finding(kind, *flat.span(start, end)) for kind, start, end in found)
 
@@ -220,7 +221,7 @@ def _is_word(byte: bytes) -> bool:
 
 
 def _blanked(data: bytes, found: Sequence[tuple[str, int, int]]) -> bytes:
-    """`data` with what is already known blanked out, so that no phone is seen inside a card or an IBAN."""
+    """`data` with what is already known blanked out, so that its digits are not taken for another kind."""
     if not found:
         return data
     remaining = bytearray(data)

@@ -37,8 +37,8 @@ _LONG_RULES: tuple[Rule, ...] = (
     Rule("aws_access_key", (b"akia", b"asia", b"abia", b"acca", b"a3t"),
          rb"\b(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[A-Z0-9]{16}\b"),
     Rule("aws_secret_key", (b"aws", b"secret"),
-         rb"(?i)(?:aws.{0,30}?(?:key|secret|pw|pass|token)|secret.?access.?key)[^A-Za-z0-9/+\n].{0,20}?"
-         rb"(?:^|[^A-Za-z0-9/+=.-])([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=-]|$)", 3.5, True),
+         rb"(?i)(?:aws.{0,30}?(?:key|secret|pw|pass|token)|secret.?access.?key).{0,24}?[^A-Za-z0-9/+.-]"
+         rb"([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=-]|$)", 3.5, True),
     Rule("aws_session_token", (b"session",),
          rb"(?i)session.?token[\"']?\s{0,4}[=:>]\s{0,4}[\"']?([A-Za-z0-9/+]{64,}={0,2})", 3.5),
     Rule("aws_mws_key", (b"amzn.mws.",), rb"\bamzn\.mws\.[0-9a-f-]{36}"),
@@ -114,7 +114,7 @@ _LONG_RULES: tuple[Rule, ...] = (
     Rule("discord_webhook", (b"api/webhooks/",),
          rb"(?i)discord(?:app)?\.com/api/webhooks/\d{15,20}/([\w-]{50,})"),
     Rule("discord_bot_token", (b".",), rb"\b[MNO][\w-]{22,27}\.[\w-]{6}\.[\w-]{27,40}", 3.5, True),
-    Rule("telegram_bot_token", (b":aa", b"bot"), rb"(?:\b|bot)(\d{8,10}:[\w-]{35})(?:[^\w-]|$)", 3.5),
+    Rule("telegram_bot_token", (b":",), rb"(?:\b|bot)(\d{8,10}:[\w-]{35})(?:[^\w-]|$)", 3.5),
     Rule("twilio_key", (b"ac", b"sk"), rb"\b(?:AC|SK)[0-9a-f]{32}\b", 3.0),
     Rule("twilio_auth_token", (b"twilio",), rb"(?i)twilio[^\n]{0,40}?\b([0-9a-f]{32})\b", 3.0),
     Rule("sendgrid_key", (b"sg.",), rb"\bSG\.[\w-]{16,32}\.[\w-]{16,64}", 3.5),

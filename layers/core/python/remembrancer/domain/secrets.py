@@ -51,6 +51,7 @@ _HARMLESS = re.compile(
     rb"[\"').,;:!?]*$)"
 )
 _IDENTIFIER = re.compile(rb"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+[.,;)]*$|[A-Za-z_][\w.]*[(\[]")
+_LETTERS = re.compile(rb"[A-Za-z_]+$")
 _WORDS = (
     rb"^[A-Za-z]?[a-z]*(?:[-_./:][A-Za-z]?[a-z]*|[-_./:][A-Z]+|[-_./:]?v?\d{1,4})*$|"
     rb"^[A-Z]+(?:[-_./:][A-Z]+|[-_./:]\d{1,4})*$"
@@ -119,19 +120,20 @@ def _named_secrets(data: bytes) -> Iterator[tuple[str, int, int]]:
 
 
 def _is_password(value: bytes) -> bool:
-    return not _IDENTIFIER.match(value) and _is_quoted_password(value)
+    return not _IDENTIFIER.match(value) and not _LETTERS.match(value) and _is_quoted_password(value)
 
 
 def _is_quoted_password(value: bytes) -> bool:
     if len(value) < 6 or b" " in value or _is_reference(value):
         return False
-    return not value.isalpha() or _entropy(value) >= 3.6
+    return not _LETTERS.match(value) or _entropy(value) >= 3.6
 
 
 def _is_token(value: bytes) -> bool:
     if len(value) < 12 or b" " in value or _is_reference(value) or _IDENTIFIER.match(value):
         return False
-    return _entropy(value) >= 2.8 and not compiled(_WORDS).search(value)
+    entropy = _entropy(value)
+    return entropy >= (4.0 if _LETTERS.match(value) else 2.8) and not compiled(_WORDS).search(value)
 
 
 def _is_stated_password(value: bytes) -> bool:
