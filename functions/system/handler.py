@@ -26,6 +26,7 @@ def get_ready() -> Response[str]:
 
 @app.route("GET", "/v1/openapi.json", summary="This contract.")
 def get_openapi() -> Response[str]:
+    app.call()
     text = (resources.files("remembrancer.api") / "openapi.json").read_text(encoding="utf-8")
     return Response(200, JSON, text)
 

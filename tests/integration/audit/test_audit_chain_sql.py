@@ -3,7 +3,6 @@
 import json
 import threading
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from uuid import uuid4
 
 import psycopg
@@ -11,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import remembrancer.store
 from remembrancer.domain.audit import (
     GENESIS,
     AuditEvent,
@@ -23,23 +21,12 @@ from remembrancer.domain.audit import (
     verify,
 )
 
-MIGRATIONS = Path(remembrancer.store.__file__).parent / "migrations"
 APPEND = "select audit_append(%s, %s, %s, %s, %s)"
 
 
 @pytest.fixture
-def audited(database):
-    """A database that has the audit tables, whether or not the template already carries the migrations."""
+def connection(database):
     with database.superuser() as connection:
-        if connection.execute("select to_regclass('audit_event')").fetchone() == (None,):
-            connection.execute((MIGRATIONS / "0001_schema.sql").read_text())
-            connection.execute((MIGRATIONS / "0002_audit.sql").read_text())
-    return database
-
-
-@pytest.fixture
-def connection(audited):
-    with audited.superuser() as connection:
         yield connection
 
 
@@ -148,12 +135,12 @@ def test_a_rolled_back_change_leaves_no_row_and_no_gap(connection):
     assert check(connection, tenant).intact
 
 
-def test_concurrent_writers_never_fork_the_chain(audited):
+def test_concurrent_writers_never_fork_the_chain(database):
     tenants = [uuid4(), uuid4()]
     start = threading.Barrier(8)
 
     def write():
-        with audited.superuser() as own:
+        with database.superuser() as own:
             start.wait()
             for number in range(40):
                 append(own, tenants[number % 2])
@@ -163,7 +150,7 @@ def test_concurrent_writers_never_fork_the_chain(audited):
         writer.start()
     for writer in writers:
         writer.join()
-    with audited.superuser() as connection:
+    with database.superuser() as connection:
         for tenant in tenants:
             outcome = check(connection, tenant)
             assert outcome.intact

@@ -18,12 +18,14 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from remembrancer.domain.names import name_key
 from remembrancer.domain.tenant_settings import Days, Kind, ProposalTtl, Space
 from remembrancer.domain.values import canonical_value
 
 MAX_CONTENT = 1_000_000
 MAX_PROPOSAL_CONTENT = 2_000
 MAX_SOURCE_PROMPT_BYTES = 2_048
+MAX_NAME_KEY_BYTES = 1_000
 
 EntityKind = Literal["person", "organization", "project", "product", "place", "document", "concept", "other"]
 
@@ -51,6 +53,17 @@ def _not_blank(value: str) -> str:
     return value
 
 
+def _nameable(value: str) -> str:
+    try:
+        key = name_key(value)
+    except ValueError:
+        raise PydanticCustomError("blank", "must have a visible character") from None
+    # Compatibility forms may be many times as long as what was sent, and an index entry has an end.
+    if len(key.encode()) > MAX_NAME_KEY_BYTES:
+        raise PydanticCustomError("too_long", "too long in its compatibility form")
+    return value
+
+
 def _source(value: str) -> str:
     if not _SOURCE.fullmatch(value):
         raise PydanticCustomError("source", "not a known source")
@@ -66,6 +79,7 @@ def _prompt_bytes(value: str) -> str:
 Instant = Annotated[AwareDatetime, BeforeValidator(_instant, json_schema_input_type=str)]
 Text500 = Annotated[str, StringConstraints(min_length=1, max_length=500), AfterValidator(_not_blank)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_not_blank)]
+EntityName = Annotated[Name, AfterValidator(_nameable)]
 Domain = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 PredicateKey = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Subject = Annotated[str, StringConstraints(min_length=1, max_length=128), AfterValidator(_not_blank)]
@@ -85,9 +99,9 @@ def _check_window(valid_from: datetime | None, valid_to: datetime | None) -> Non
 
 
 class EntityIn(Closed):
-    name: Name
+    name: EntityName
     kind: EntityKind = "other"
-    aliases: Annotated[list[Name], Field(max_length=20)] = []
+    aliases: Annotated[list[EntityName], Field(max_length=20)] = []
 
 
 class ValueIn(Closed):
@@ -107,10 +121,10 @@ class ValueIn(Closed):
 
 
 class RelationIn(Closed):
-    subject: Name
+    subject: EntityName
     subject_kind: EntityKind | None = None
     predicate: PredicateKey
-    object: Name | None = None
+    object: EntityName | None = None
     object_kind: EntityKind | None = None
     value: ValueIn | None = None
     polarity: Literal["+", "-"] = "+"
@@ -236,8 +250,8 @@ class PurgeRequest(Closed):
 class PrincipalRequest(Closed):
     name: Name
     kind: Literal["agent", "human"]
-    issuer: Annotated[str, StringConstraints(min_length=1, max_length=500)]
-    subject: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    issuer: Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,500}$")]
+    subject: Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,200}$")]
     capabilities: Annotated[list[Literal["reviewer", "auditor", "admin", "pii"]], Field(max_length=4)] = []
     team_grant: Literal["none", "read", "write"] = "none"
 

@@ -89,6 +89,8 @@ def admit(
     )
     memories.lock(unit, "content", [key])
     duplicate = memories.find_duplicate(unit, key)
+    if duplicate is not None and duplicate["held"] and candidate.approved_by is not None:
+        duplicate = None  # what a person admits is retrievable, whatever was held before it
     if duplicate is not None:
         return _reuse(unit, candidate, duplicate, target, correlation_id)
     conflict = conflict_with(unit, candidate.space_id, request, near, ignore=target)
@@ -223,7 +225,9 @@ def _lock_target(unit: Unit, supersedes: Target, space_id: UUID) -> Row:
         raise Problem("not_found")
     if row["held_for"]:
         raise Problem("invalid_target", [FieldError("/supersedes", "held", "the memory is held")])
-    if row["superseded_at"] is not None or row["version"] != supersedes.version:
+    # `superseded_by` on a current version: the closed past of a memory that something has succeeded already.
+    succeeded = row["superseded_at"] is not None or row["superseded_by"] is not None
+    if succeeded or row["version"] != supersedes.version:
         raise Problem("stale_target")
     return row
 

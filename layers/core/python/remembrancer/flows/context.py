@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
-from uuid import UUID
 
 from remembrancer.domain.ports import Clock, Embedder, Ids, MacKeys, ScreenModel
 from remembrancer.domain.principal import Credential
@@ -49,8 +48,6 @@ class Services:
     new_id: Ids
     screen_model: ScreenModel | None = None
     screen_policy: ScreenPolicy = ScreenPolicy()
-    kick: Callable[[UUID, datetime], None] | None = None
-    """Wakes the delivery of alerts after a commit that raised one."""
     verify_signature: SignatureVerifier | None = None
     """Set for the functions with signed routes."""
 
@@ -63,6 +60,8 @@ class SignedParts:
     target_uris: tuple[str, ...]
     headers: Mapping[str, str]
     body: bytes
+    query: bool = False
+    """Whether there was a query string, which no signature of ours covers."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +72,8 @@ class Call:
     correlation_id: str
     operation: str
     """Method and path, with the ids of the path: the scope of the idempotency key."""
+    route: str
+    """Method and path of the manifest, without what the caller put into it."""
     idempotency_key: str | None = None
     signed: SignedParts | None = None
     """Set on signed routes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 from uuid import UUID
@@ -48,9 +48,12 @@ class _Approval:
 
 @dataclass(frozen=True)
 class _Prepared:
+    """What is to be admitted, made from `body` as the row had it before the write."""
+
+    body: dict[str, Any]
     request: ProposalRequest
     report: dict[str, Any]
-    passages: Passages | None
+    passages: Passages
 
 
 def public_id(prefix: Any, text: str) -> UUID:
@@ -96,11 +99,14 @@ def decide(services: Services, call: Call, request: DecideRequest) -> Answer:
         rows = [
             _decide_row(services, call, unkeyed, row, next(prepared) if row.decision == "approve" else None)
             if services.clock() < deadline
-            else {"proposal_id": row.proposal_id, "outcome": "not_attempted"}
+            else {"proposal_id": _echo(row), "outcome": "not_attempted"}
             for row in request.rows
         ]
         body = {"rows": rows, "correlation_id": call.correlation_id}
-        refs = [parse_id("mem", row["memory_id"]) for row in rows if row.get("memory_id")]
+        refs = [
+            *(parse_id("prop", str(row["proposal_id"])) for row in rows if row["proposal_id"]),
+            *(parse_id("mem", str(row["memory_id"])) for row in rows if row.get("memory_id")),
+        ]
         return services.database.operate(call.credential, lambda unit: start.answer(unit, 200, body, refs))
 
 
@@ -160,13 +166,21 @@ def _decide_row(
     except Problem as problem:
         errors = [{"pointer": e.pointer, "code": e.code, "detail": e.detail} for e in problem.errors]
         return {
-            "proposal_id": row.proposal_id,
+            "proposal_id": _echo(row),
             "outcome": "failed",
             "code": problem.code,
             "errors": errors,
             **({"winner": problem.extensions["outcome"]} if "outcome" in problem.extensions else {}),
         }
     return {"outcome": "done", **outcome}
+
+
+def _echo(row: DecideRow) -> str | None:
+    """The row's id if it is one: an answer is kept, and any other text would be kept with it."""
+    try:
+        return format_id("prop", parse_id("prop", row.proposal_id))
+    except ValueError:
+        return None
 
 
 def _reviewer(unit: Unit) -> None:
@@ -176,8 +190,8 @@ def _reviewer(unit: Unit) -> None:
 def _prepare(services: Services, call: Call, approvals: Sequence[_Approval]) -> list[_Prepared | Problem]:
     """Read, re-screen and embed what is to be admitted, outside any write; a problem stands in its place.
 
-    It binds by the digest: the write checks that the row still has it, so the vectors are those of the text
-    that is admitted.
+    The write checks that the row still has that text, and only then whether the report lets it in: that a
+    proposal is decided or expired is said before what the screen thinks of it.
     """
 
     def read(unit: Unit) -> list[Row | Problem]:
@@ -185,51 +199,47 @@ def _prepare(services: Services, call: Call, approvals: Sequence[_Approval]) -> 
         return [_readable(unit, approval.proposal) for approval in approvals]
 
     rows = services.database.read(call.credential, read)
+    requests = [ProposalRequest.model_validate(row["body"]) for row in rows if not isinstance(row, Problem)]
+    texts = [Text(request.content, request.author, request.observed_at) for request in requests]
+    made = iter(zip(requests, passages_of_many(services.embedder, texts), strict=True))
     found: list[_Prepared | Problem] = []
-    texts: list[Text] = []
-    for approval, row in zip(approvals, rows, strict=True):
-        screened = row if isinstance(row, Problem) else _rescreen(row, approval)
-        if isinstance(screened, Problem):
-            found.append(screened)
+    for row in rows:
+        if isinstance(row, Problem):
+            found.append(row)
             continue
-        request, report = screened
-        texts.append(Text(request.content, request.author, request.observed_at))
-        found.append(_Prepared(request, report, None))
-    passages = iter(passages_of_many(services.embedder, texts))
-    return [item if isinstance(item, Problem) else replace(item, passages=next(passages)) for item in found]
+        request, passages = next(made)
+        report = gate.fresh_verdict(gate.text_fields(row["body"]), row["screen"])
+        found.append(_Prepared(row["body"], request, report, passages))
+    return found
 
 
-def _rescreen(row: Row, approval: _Approval) -> tuple[ProposalRequest, dict[str, Any]] | Problem:
-    """The row's request and its fresh report, or why it may not be admitted."""
-    body = row["body"]
-    report = gate.fresh_verdict(gate.text_fields(body), row["screen"])
+def _check_screen(report: dict[str, Any], override_reason: str | None) -> None:
+    """Raises Problem input_rejected, or invalid_input when the screen holds the text and nobody says why not."""
     if report["verdict"] == Verdict.REJECT.value:
-        return Problem(
+        raise Problem(
             "input_rejected", [FieldError(s["field"], s["rule"], s["family"]) for s in report["signals"]]
         )
-    if report["verdict"] == Verdict.QUARANTINE.value and approval.said.override_reason is None:
-        return Problem(
-            "invalid_input",
-            [
-                FieldError(
-                    "/override_reason", "required", "the screen holds this text: say why it is admitted"
-                )
-            ],
+    if report["verdict"] == Verdict.QUARANTINE.value and override_reason is None:
+        error = FieldError(
+            "/override_reason", "required", "the screen holds this text: say why it is admitted"
         )
-    return ProposalRequest.model_validate(body), report
+        raise Problem("invalid_input", [error])
 
 
 def _approve(
     services: Services, call: Call, start: Keyed, approval: _Approval, prepared: _Prepared
 ) -> tuple[dict[str, Any], Answer]:
-    said, passages = approval.said, prepared.passages
-    assert passages is not None
+    said = approval.said
 
     def commit(unit: Unit) -> tuple[dict[str, Any], Answer] | Problem:
         start.fence(unit)
         locked = _pending(unit, approval.proposal, said.content_digest)
         if isinstance(locked, Problem):
             return locked
+        _check_author(unit, locked)
+        if locked["body"] != prepared.body:
+            raise Problem("digest_mismatch")
+        _check_screen(prepared.report, said.override_reason)
         target = None
         if said.supersedes is not None:
             target = Target(public_id("mem", said.supersedes.memory_id), said.supersedes.version)
@@ -237,7 +247,7 @@ def _approve(
             unit,
             Candidate(
                 request=prepared.request,
-                passages=passages,
+                passages=prepared.passages,
                 report=prepared.report,
                 pii=locked["pii"],
                 held=False,
@@ -294,6 +304,7 @@ def _reject(
         locked = _pending(unit, proposal, said.content_digest)
         if isinstance(locked, Problem):
             return locked
+        _check_author(unit, locked)
         if not proposals.decide(unit, locked["proposal_id"], "rejected", {"reason": said.reason}, None):
             raise Problem("already_decided")
         shown = format_id("prop", locked["proposal_id"])
@@ -340,15 +351,19 @@ def _pending(unit: Unit, proposal: str, digest: str | None) -> Row | Problem:
         unit.audit("proposal_expired", format_id("prop", proposal_id))
         unit.alert("expired", format_id("prop", proposal_id))
         return Problem("expired")
-    authors = (row["submitted_by"], row["edited_by"])
-    if unit.principal.settings.four_eyes and unit.principal.principal_id in authors:
-        raise Problem("forbidden", [FieldError("", "four_eyes", "nobody decides on words of their own")])
     if row["pii"] and not unit.principal.sees_pii:
         raise Problem("forbidden", [FieldError("", "masked", "the text is masked for you")])
     shown = proposal_digest(proposal_id, bytes(row["salt"]), row["space_id"], row["body"])
     if digest is not None and digest != shown:
         raise Problem("digest_mismatch")
     return row
+
+
+def _check_author(unit: Unit, row: Row) -> None:
+    """Raises Problem forbidden when four eyes are asked for and these words are the decider's own."""
+    authors = (row["submitted_by"], row["edited_by"])
+    if unit.principal.settings.four_eyes and unit.principal.principal_id in authors:
+        raise Problem("forbidden", [FieldError("", "four_eyes", "nobody decides on words of their own")])
 
 
 def _outcome(row: Row) -> dict[str, object]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from remembrancer.domain.principal import authorize
-from remembrancer.domain.problems import Problem
+from remembrancer.domain.problems import FieldError, Problem
 from remembrancer.domain.signing import KeyRecord, VerifiedSignature
 from remembrancer.flows.context import Call, Services
 from remembrancer.flows.keyed import Keyed, keyed
@@ -52,18 +52,18 @@ def spend(services: Services, unit: Unit, call: Call) -> VerifiedSignature:
 def _verify(services: Services, unit: Unit, call: Call) -> VerifiedSignature:
     if services.verify_signature is None or call.signed is None:
         raise Problem("configuration_invalid")
-    records = {
-        row["key_id"]: KeyRecord(row["key_id"], row["algorithm"], row["public_key"], row["usable_from"])
-        for row in identity.usable_keys(unit, unit.principal.principal_id)
-    }
     parts = call.signed
+    if parts.query:
+        error = FieldError("", "query_present", "A signed request has no query string.")
+        raise Problem("signature_invalid", [error])
+    records = {row["key_id"]: KeyRecord(**row) for row in identity.keys_of(unit, unit.principal.principal_id)}
     return services.verify_signature(
         method=parts.method,
         target_uris=parts.target_uris,
         headers=parts.headers,
         body=parts.body,
         keys=records.get,
-        now=services.clock(),
+        now=unit.now,
     )
 
 
@@ -71,7 +71,7 @@ def _refusal(code: str, reasons: list[str], call: Call) -> Callable[[Unit], None
     def record(unit: Unit) -> None:
         unit.audit(
             "signature_refused",
-            call.operation,
+            call.route,
             code=code,
             reasons=reasons,
             correlation_id=call.correlation_id,

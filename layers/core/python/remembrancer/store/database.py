@@ -38,7 +38,7 @@ select *, transaction_timestamp() as now from resolve_principal(%(issuer)s, %(su
 # pgvector goes on scanning until enough rows pass the filters; without it a small tenant gets nothing.
 _SETTINGS = """
 select set_config('rem.tenant', %(tenant)s, true), set_config('rem.spaces', %(spaces)s, true),
-       set_config('statement_timeout', %(timeout_ms)s, true),
+       set_config('statement_timeout', %(timeout_ms)s, true), set_config('TimeZone', 'UTC', true),
        set_config('hnsw.iterative_scan', 'relaxed_order', true),
        transaction_timestamp() as now
 """

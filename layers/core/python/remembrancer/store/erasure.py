@@ -31,17 +31,9 @@ def erase(unit: Unit, memory_ids: Sequence[UUID]) -> dict[str, int]:
     The caller holds the locks of their spaces, so that no write is in flight, and rolls back for a dry run.
     """
     scope = {"tenant": unit.tenant_id, "ids": list(memory_ids)}
+    proposals = _erase_proposals(unit, scope)
     counts = {
-        # Approved proposals, and every other proposal of the same bytes.
-        "proposal": unit.run(
-            """
-            delete from proposal p using memory m
-            where m.tenant_id = %(tenant)s and m.memory_id = any (%(ids)s) and p.tenant_id = m.tenant_id
-              and (p.memory_id = m.memory_id or p.proposal_id = m.proposal_id
-                   or p.content_sha = sha256(convert_to(m.content, 'UTF8')))
-            """,
-            scope,
-        ),
+        "proposal": len(proposals),
         "conflict": unit.run(
             "delete from conflict where tenant_id = %(tenant)s"
             " and (memory_id = any (%(ids)s) or other_id = any (%(ids)s))",
@@ -71,15 +63,34 @@ def erase(unit: Unit, memory_ids: Sequence[UUID]) -> dict[str, int]:
         {**scope, **touched},
     )
     counts["entity_name"], counts["entity"] = _erase_names(unit, touched["entities"])
+    counts["legal_hold"] = unit.run(
+        "delete from legal_hold where tenant_id = %(tenant)s and memory_id = any (%(ids)s) and released_at is not null",
+        scope,
+    )
     counts["memory"] = unit.run(
         "delete from memory where tenant_id = %(tenant)s and memory_id = any (%(ids)s)", scope
     )
     counts["idempotency"] = unit.run(
-        "update idempotency set state = 'erased', body = null"
-        " where tenant_id = %(tenant)s and refs && %(ids)s and state <> 'erased'",
-        scope,
+        "update idempotency set state = 'erased', body = null, request_hash = ''"
+        " where tenant_id = %(tenant)s and refs && %(refs)s::uuid[] and state <> 'erased'",
+        {**scope, "refs": [*memory_ids, *proposals]},
     )
     return counts
+
+
+def _erase_proposals(unit: Unit, scope: dict[str, object]) -> list[UUID]:
+    """What the memories came from, and every other proposal of the same bytes that no surviving memory rests on."""
+    rows = unit.rows(
+        """
+        delete from proposal p using memory m
+        where m.tenant_id = %(tenant)s and m.memory_id = any (%(ids)s) and p.tenant_id = m.tenant_id
+          and (p.memory_id = m.memory_id or p.proposal_id = m.proposal_id
+               or (p.memory_id is null and p.content_sha = sha256(convert_to(m.content, 'UTF8'))))
+        returning p.proposal_id
+        """,
+        scope,
+    )
+    return [row["proposal_id"] for row in rows]
 
 
 def _touched(unit: Unit, scope: dict[str, object]) -> dict[str, list[UUID]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID
 
 from remembrancer.domain.canonical import digest
 from remembrancer.domain.names import name_key
 from remembrancer.domain.requests import EntityIn, RelationIn
+from remembrancer.domain.time_rules import Window
 from remembrancer.domain.values import canonical_value
 from remembrancer.store.database import Row, Unit
 from remembrancer.store.memories import lock
@@ -171,8 +171,7 @@ class _Edge:
     value_original: str | None
     value_unit: str | None
     polarity: str
-    valid_from: datetime | None
-    valid_to: datetime | None
+    window: Window
 
     @classmethod
     def of(cls, relation: RelationIn, known: _Entities) -> _Edge:
@@ -191,8 +190,7 @@ class _Edge:
             value_original=None if value is None else str(value.value),
             value_unit=None if value is None else value.unit,
             polarity=relation.polarity,
-            valid_from=relation.valid_from,
-            valid_to=relation.valid_to,
+            window=Window(relation.valid_from, relation.valid_to),
         )
 
     @property
@@ -207,14 +205,6 @@ class _Edge:
                 "polarity": self.polarity,
             }
         )
-
-    def overlaps(self, row: Row) -> bool:
-        """Half-open windows; open bounds are infinite."""
-        starts_before = (
-            self.valid_from is None or row["valid_to"] is None or self.valid_from < row["valid_to"]
-        )
-        ends_after = self.valid_to is None or row["valid_from"] is None or row["valid_from"] < self.valid_to
-        return starts_before and ends_after
 
 
 def _upsert_edge(unit: Unit, by: Supported, edge: _Edge) -> UUID:
@@ -241,18 +231,17 @@ def _upsert_edge(unit: Unit, by: Supported, edge: _Edge) -> UUID:
             "polarity": edge.polarity,
         },
     )
-    window = (edge.valid_from, edge.valid_to)
-    same = next((row for row in current if (row["valid_from"], row["valid_to"]) == window), None)
     relationship_id: UUID
-    if same is not None:
+    met = [row for row in current if edge.window.overlaps(Window(row["valid_from"], row["valid_to"]))]
+    if any(edge.window == Window(row["valid_from"], row["valid_to"]) for row in met):
+        [same] = met  # current windows of one statement are disjoint
         relationship_id, version = same["relationship_id"], same["version"]
     else:
-        corrected = next((row for row in current if edge.overlaps(row)), None)
-        if corrected is None:
-            relationship_id, version = unit.new_id(), 1
-        else:
-            relationship_id, version = corrected["relationship_id"], corrected["version"] + 1
-            close(unit, relationship_id, corrected["version"], superseded_by=relationship_id)
+        relationship_id, version = unit.new_id(), 1
+        if met:
+            relationship_id, version = met[0]["relationship_id"], met[0]["version"] + 1
+        for row in met:
+            close(unit, row["relationship_id"], row["version"], superseded_by=relationship_id)
         _insert(unit, by, edge, relationship_id, version)
     unit.run(
         """
@@ -313,8 +302,8 @@ def _insert(unit: Unit, by: Supported, edge: _Edge, relationship_id: UUID, versi
             "original": edge.value_original,
             "unit": edge.value_unit,
             "polarity": edge.polarity,
-            "from": edge.valid_from,
-            "to": edge.valid_to,
+            "from": edge.window.start,
+            "to": edge.window.end,
             "now": unit.now,
         },
     )

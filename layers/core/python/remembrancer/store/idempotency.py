@@ -34,8 +34,8 @@ class Replay:
 def claim(unit: Unit, operation: str, key: str, request_hash: bytes) -> Claim | Replay:
     """Take the key, or replay its answer.
 
-    Raises Problem idempotency_conflict (another payload), request_in_progress (still running),
-    result_erased (a row of the answer was erased).
+    Raises Problem result_erased (a row of the answer was erased), idempotency_conflict (another payload),
+    request_in_progress (still running).
     """
     token = unit.new_id()
     scope = {
@@ -82,10 +82,10 @@ def claim(unit: Unit, operation: str, key: str, request_hash: bytes) -> Claim | 
     )
     if row is None:  # released between the two statements: its owner failed
         raise Problem("request_in_progress", retry_after=1)
+    if row["state"] == "erased":  # with its hash, from which a short text could be guessed
+        raise Problem("result_erased")
     if bytes(row["request_hash"]) != request_hash:
         raise Problem("idempotency_conflict")
-    if row["state"] == "erased":
-        raise Problem("result_erased")
     if row["state"] == "completed":
         return Replay(row["status"], row["body"])
     if row["lease_until"] > unit.now:

@@ -90,15 +90,12 @@ def add_key(
     )
 
 
-def usable_keys(unit: Unit, principal_id: UUID) -> list[Row]:
-    """The keys that principal may sign with now."""
+def keys_of(unit: Unit, principal_id: UUID) -> list[Row]:
+    """Every key of that principal, usable or not: {key_id, algorithm, public_key, usable_from, revoked_at}."""
     return unit.rows(
-        """
-        select key_id, algorithm, public_key, usable_from from signing_key
-        where tenant_id = %(tenant)s and principal_id = %(principal)s and usable_from <= %(now)s
-          and (revoked_at is null or revoked_at > %(now)s)
-        """,
-        {"tenant": unit.tenant_id, "principal": principal_id, "now": unit.now},
+        "select key_id, algorithm, public_key, usable_from, revoked_at from signing_key"
+        " where tenant_id = %(tenant)s and principal_id = %(principal)s",
+        {"tenant": unit.tenant_id, "principal": principal_id},
     )
 
 

@@ -11,6 +11,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from remembrancer.domain.memory import NewMemory, Passages
+from remembrancer.domain.time_rules import Window
 from remembrancer.store import visibility
 from remembrancer.store.database import Row, Unit
 
@@ -37,18 +38,17 @@ def lock(unit: Unit, kind: str, keys: Collection[bytes], *, shared: bool = False
         }
     )
     function = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
-    for number in numbers:
-        unit.run(f"select {function}(%(number)s)", {"number": number})
+    unit.run(f"select {function}(n) from unnest(%(numbers)s::bigint[]) as n", {"numbers": numbers})
 
 
 def find_duplicate(unit: Unit, dedup_key: bytes) -> Row | None:
-    """A live or held memory with this key: {memory_id, version, held}. Superseded and erased text is new."""
+    """A live or held memory with this key: {memory_id, version, held}. Succeeded, decayed, erased text is new."""
     return unit.row(
         f"""
         select m.memory_id, v.version, not ({visibility.NOT_HELD}) as held
         from memory m
         join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
-                             and v.superseded_at is null
+                             and v.superseded_at is null and v.superseded_by is null
         where m.tenant_id = %(tenant)s and m.dedup_key = %(key)s and %(at)s < {visibility.EXPIRY}
         order by m.memory_id limit 1
         """,
@@ -286,9 +286,9 @@ def succeed(unit: Unit, target: Row, successor: UUID, instant: datetime) -> None
             "version": target["version"],
         },
     )
-    if target["valid_from"] is not None and target["valid_from"] >= instant:
+    past = Window(target["valid_from"], target["valid_to"]).before(instant)
+    if past is None:
         return
-    closes = instant if target["valid_to"] is None else min(instant, target["valid_to"])
     unit.run(
         """
         insert into memory_version (tenant_id, memory_id, space_id, version, valid_from, valid_to, created_at,
@@ -300,8 +300,8 @@ def succeed(unit: Unit, target: Row, successor: UUID, instant: datetime) -> None
             "id": target["memory_id"],
             "space": target["space_id"],
             "version": target["version"] + 1,
-            "from": target["valid_from"],
-            "to": closes,
+            "from": past.start,
+            "to": past.end,
             "now": unit.now,
             "successor": successor,
             "expires": target["expires_at"],

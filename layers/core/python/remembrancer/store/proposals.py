@@ -7,13 +7,32 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import psycopg
 from psycopg.types.json import Jsonb
 
+from remembrancer.domain.problems import FieldError, Problem
 from remembrancer.store.database import Row, Unit
 
 
+def expire_stale(unit: Unit, submitted_by: UUID, pending_key: bytes) -> UUID | None:
+    """Expire the identical proposal whose deadline has passed, if the sweep has not come by; its id."""
+    row = unit.row(
+        """
+        update proposal set status = 'expired', decided_at = %(now)s
+        where tenant_id = %(tenant)s and submitted_by = %(by)s and pending_key = %(key)s and status = 'pending'
+          and deadline <= %(now)s
+        returning proposal_id
+        """,
+        {"tenant": unit.tenant_id, "by": submitted_by, "key": pending_key, "now": unit.now},
+    )
+    return None if row is None else row["proposal_id"]
+
+
 def insert(unit: Unit, proposal_id: UUID, values: Mapping[str, Any]) -> UUID | None:
-    """A pending proposal; or the id of the identical one that is pending already."""
+    """A pending proposal; or the id of the identical one that is pending already.
+
+    Raises Problem commit_conflict when that one was decided in this very moment.
+    """
     inserted = unit.row(
         """
         insert into proposal (tenant_id, proposal_id, space_id, submitted_by, body, salt, pending_key, content_sha,
@@ -29,18 +48,17 @@ def insert(unit: Unit, proposal_id: UUID, values: Mapping[str, Any]) -> UUID | N
     )
     if inserted is not None:
         return None
-    return find_pending(unit, values["submitted_by"], values["pending_key"])
-
-
-def find_pending(unit: Unit, submitted_by: UUID, pending_key: bytes) -> UUID | None:
     row = unit.row(
         """
-        select proposal_id from proposal where tenant_id = %(tenant)s and submitted_by = %(by)s
-          and pending_key = %(key)s and status = 'pending' and deadline > %(now)s
+        select proposal_id from proposal where tenant_id = %(tenant)s and submitted_by = %(submitted_by)s
+          and pending_key = %(pending_key)s and status = 'pending'
         """,
-        {"tenant": unit.tenant_id, "by": submitted_by, "key": pending_key, "now": unit.now},
+        {"tenant": unit.tenant_id, **values},
     )
-    return None if row is None else row["proposal_id"]
+    if row is None:
+        raise Problem("commit_conflict")
+    pending: UUID = row["proposal_id"]
+    return pending
 
 
 def get(unit: Unit, proposal_id: UUID, *, for_update: bool = False) -> Row | None:
@@ -95,7 +113,7 @@ def queue(
 def decide(
     unit: Unit, proposal_id: UUID, status: str, decision: Mapping[str, Any], memory_id: UUID | None
 ) -> bool:
-    """Compare-and-set from pending; False when somebody else was first."""
+    """Compare-and-set from pending; False when somebody else was first. Nobody decides an expiry."""
     return (
         unit.run(
             """
@@ -106,7 +124,7 @@ def decide(
             {
                 "status": status,
                 "now": unit.now,
-                "by": None if unit.who is None else unit.who.principal_id,
+                "by": None if status == "expired" else unit.principal.principal_id,
                 "decision": Jsonb(dict(decision)),
                 "memory": memory_id,
                 "tenant": unit.tenant_id,
@@ -118,16 +136,33 @@ def decide(
 
 
 def rewrite(unit: Unit, proposal_id: UUID, values: Mapping[str, Any]) -> None:
-    """An edit: another body with fresh screen and scores; still pending, same deadline."""
+    """An edit: another body with fresh screen and scores; still pending, same deadline.
+
+    Raises Problem invalid_target when it makes the proposal the same as another pending one.
+    """
+    try:
+        _rewrite(unit, proposal_id, values)
+    except psycopg.errors.UniqueViolation:
+        error = FieldError("/proposal", "duplicate", "an identical proposal is pending")
+        raise Problem("invalid_target", [error]) from None
+
+
+def _rewrite(unit: Unit, proposal_id: UUID, values: Mapping[str, Any]) -> None:
     unit.run(
         """
         update proposal set body = %(body)s, pending_key = %(pending_key)s, content_sha = %(content_sha)s,
                pii = %(pii)s, screen = %(screen)s,
                scores = %(scores)s, conflict_memory_id = %(conflict_memory_id)s,
-               conflict_version = %(conflict_version)s, edited_at = %(now)s
+               conflict_version = %(conflict_version)s, edited_at = %(now)s, edited_by = %(by)s
         where tenant_id = %(tenant)s and proposal_id = %(id)s and status = 'pending'
         """,
-        {"tenant": unit.tenant_id, "id": proposal_id, "now": unit.now, **_jsonb(values)},
+        {
+            "tenant": unit.tenant_id,
+            "id": proposal_id,
+            "now": unit.now,
+            "by": unit.principal.principal_id,
+            **_jsonb(values),
+        },
     )
 
 

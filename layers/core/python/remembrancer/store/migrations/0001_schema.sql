@@ -336,6 +336,7 @@ create table proposal (
   created_at timestamptz not null,
   deadline timestamptz not null,
   edited_at timestamptz,
+  edited_by uuid,
   warned_at timestamptz,
   decided_at timestamptz,
   decided_by uuid,

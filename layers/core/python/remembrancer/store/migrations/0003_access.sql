@@ -62,9 +62,11 @@ grant select on memory, passage, occurrence, hold_out, entity, entity_name, ment
 
 -- Proposals: captured by one function, decided by another.
 grant select, insert on proposal to rem_proposal;
+-- A capture that meets its own stale twin expires it.
+grant update (status, decided_at) on proposal to rem_proposal;
 grant select on proposal to rem_approve;
 grant update (status, body, pending_key, content_sha, pii, screen, scores, conflict_memory_id, conflict_version, edited_at,
-  decided_at, decided_by, decision, memory_id) on proposal to rem_approve;
+  edited_by, decided_at, decided_by, decision, memory_id) on proposal to rem_approve;
 grant select on proposal to rem_sweep;
 grant update (status, decided_at, warned_at) on proposal to rem_sweep;
 
@@ -75,7 +77,10 @@ grant update (canonical) on entity_name to rem_purge;
 grant update (scores, conflict_memory_id, conflict_version) on proposal to rem_purge;
 grant select on legal_hold, space, principal, signing_key, idempotency, outbox to rem_purge;
 grant update (generation) on space to rem_purge;
-grant update (state, body) on idempotency to rem_purge;
+grant update (state, body, request_hash) on idempotency to rem_purge;
+-- A hold that was released goes with its memory (its reason is free text); one that stands can never be deleted.
+grant delete on legal_hold to rem_purge;
+create policy released_only on legal_hold as restrictive for delete to rem_purge using (released_at is not null);
 grant select, insert on tombstone to rem_purge;
 
 -- Administration.
@@ -138,6 +143,10 @@ create policy definer_reads on space for select to rem_definer using (true);
 -- The chain is appended through audit_append_many alone, and never updated or deleted by anybody.
 grant select, insert on audit_event to rem_definer;
 grant select, insert, update on audit_head to rem_definer;
+do $$ begin
+  execute format('revoke update, delete, truncate on audit_event from %I', current_user);
+  execute format('revoke delete, truncate on audit_head from %I', current_user);
+end $$;
 
 revoke execute on function resolve_principal(text, text), list_tenants(),
   audit_append(uuid, text, text, text, text), audit_append_many(jsonb) from public;
