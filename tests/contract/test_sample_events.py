@@ -1,0 +1,42 @@
+"""Every route and every function has a sample event, and its handler takes it."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+
+import pytest
+
+from functions.manifest import FUNCTIONS
+from tests.integration.world import LambdaContext, World, wired
+
+EVENTS = Path(__file__).resolve().parents[2] / "events"
+SAMPLES = sorted(EVENTS.glob("*/*.json"))
+# These talk to AWS; their own tests give them one.
+RUN = [path for path in SAMPLES if path.parent.name not in ("checkpoint_sign", "outbox_publish")]
+
+
+def test_no_route_and_no_function_is_without_a_sample() -> None:
+    events = {path: json.loads(path.read_text(encoding="utf-8")) for path in SAMPLES}
+    sampled = {(p.parent.name, e["httpMethod"], e["resource"]) for p, e in events.items() if "resource" in e}
+    assert sampled == {(f.name, r.method, r.path) for f in FUNCTIONS for r in f.routes}
+    assert {path.parent.name for path in SAMPLES} == {f.name for f in FUNCTIONS}
+
+
+@pytest.mark.parametrize("path", RUN, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_the_handler_takes_the_sample(world: World, path: Path) -> None:
+    function = path.parent.name
+    event = json.loads(path.read_text(encoding="utf-8"))
+    module = importlib.import_module(f"functions.{function}.handler")
+    if not hasattr(module, "services"):
+        assert module.handler(event, LambdaContext(function))
+        return
+    with wired(world, function):
+        answer = module.handler(event, LambdaContext(function))
+    if "resource" in event:
+        expected = {404} if event["pathParameters"] else {200, 201}
+        signed = event["resource"] in ("/v1/purge", "/v1/principals", "/v1/principals/{id}/keys")
+        if signed and event["httpMethod"] == "POST" or event["httpMethod"] == "PATCH":
+            expected = {401}  # a sample cannot hold a signature that is still in its time
+        assert answer["statusCode"] in expected, answer["body"]
