@@ -31,6 +31,7 @@ CORPUS = Path(__file__).resolve().parents[3].parent / "shared" / "data" / FILE
         ("a@b.example, c@d.example", "[redacted:email], [redacted:email]"),
         ("Call +44 20 7946 0958 now", "Call [redacted:phone] now"),
         ("Call +1 (415) 555-2671 ext. 12.", "Call [redacted:phone]."),
+        ("212-555-1234/212-555-9876", "[redacted:phone]/[redacted:phone]"),
         ("ring (415) 555-2671!", "ring [redacted:phone]!"),
         ("Büro: 030 901820-15, Frau Weiß", "Büro: [redacted:phone], Frau Weiß"),
         ("Tél. 01 42 68 53 00", "Tél. [redacted:phone]"),
@@ -153,3 +154,8 @@ def test_scores_on_labelled_sentences() -> None:
     assert scores["micro"]["f1"] >= 0.90
     assert scores["kinds"]["phone"]["f1"] >= 0.75
     assert min(row["f1"] for row in scores["kinds"].values()) >= 0.75
+
+
+def test_ids_in_a_long_log_are_not_masked_because_it_is_long() -> None:
+    log = "\n".join(f"row {number} done" for number in range(40_000_000, 40_003_000))
+    assert mask_pii(log) == log

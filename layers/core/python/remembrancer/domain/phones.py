@@ -17,9 +17,10 @@ DEFAULT_REGIONS: tuple[str, ...] = (
     "US", "GB", "DE", "FR", "ES", "IT", "NL", "BE", "CH", "AT", "SE", "PL", "PT", "AU", "IN", "BR",
 )  # fmt: skip
 VALIDATED = 1000
-"""Distinct candidates of one text that are validated; beyond, the shape alone decides (bounded time)."""
+"""Distinct candidates of one text that are validated; beyond, being written like a number is enough."""
 
 _SHAPE = rb"\+?\(?\d(?:\)?[ ./-]{0,2}\(?\d){6,19}\)?(?:[ ,;]{0,2}(?:x|ext\.?|#) ?\d{1,6})?"
+_SEVERAL = re.compile(rb"(?:[^/\d]*\d){7}[^/]*/(?:[^/\d]*\d){7}[^/]*$")
 _OTHER_SHAPE = re.compile(r"^(?:\d{3}-\d\d-\d{4}|\d{1,3}(?:\.\d{3})+)$")
 """Of a social security number, and of thousands."""
 _EXTENSION = re.compile(rb"[ ,;]{0,2}(?:x|ext\.?|#) ?\d{1,6}$", re.IGNORECASE)
@@ -63,11 +64,25 @@ def find_phones(data: bytes, regions: Sequence[str] = DEFAULT_REGIONS) -> Iterat
         if compiled(_NOT_PHONE).search(before) or compiled(_STREET_AFTER).search(after):
             continue
         cued = bool(compiled(_CUE_BEFORE).search(before) or compiled(_CUE_AFTER).search(after))
-        key = (written, cued)
-        if key not in verdicts:
-            verdicts[key] = len(verdicts) >= VALIDATED or _is_phone(written.decode("ascii"), cued, regions)
-        if verdicts[key]:
-            yield start, end
+        for first, last in _pieces(data, start, end):
+            key = (data[first:last], cued)
+            if key not in verdicts:
+                exhausted = len(verdicts) >= VALIDATED
+                verdicts[key] = _is_phone(key[0].decode("ascii"), cued, regions, exhausted)
+            if verdicts[key]:
+                yield first, last
+
+
+def _pieces(data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The span, or the numbers that a slash separates in it."""
+    written = data[start:end]
+    if not _SEVERAL.match(written):
+        yield start, end
+        return
+    for part in re.finditer(rb"[^/]+", written):
+        number = part[0].strip()
+        first = start + written.index(number, part.start())
+        yield first, first + len(number)
 
 
 def _trimmed(data: bytes, start: int, end: int) -> tuple[int, int]:
@@ -88,7 +103,7 @@ def _part_of_more(data: bytes, start: int, end: int) -> bool:
     return after[:1] in (b"@", b"%") or (after[:1] in (b".", b"-", b"/", b":", b",") and after[1:].isdigit())
 
 
-def _is_phone(written: str, cued: bool, regions: Sequence[str]) -> bool:
+def _is_phone(written: str, cued: bool, regions: Sequence[str], exhausted: bool) -> bool:
     import phonenumbers
 
     core = _EXTENSION.sub(b"", written.encode("ascii")).decode("ascii")
@@ -96,7 +111,7 @@ def _is_phone(written: str, cued: bool, regions: Sequence[str]) -> bool:
     if len(digits) > 15 + 2 or len(set(digits)) < 2:
         return False
     if core.startswith("+"):
-        return cued or _possible(phonenumbers, core)
+        return cued or exhausted or _possible(phonenumbers, core)
     if digits.startswith("00") and len(digits) >= 10 and _possible(phonenumbers, "+" + digits[2:]):
         return True
     if cued:
@@ -104,7 +119,7 @@ def _is_phone(written: str, cued: bool, regions: Sequence[str]) -> bool:
     groups = compiled(rb"\d+").findall(core.encode("ascii"))
     if not _is_grouped(core, groups):
         return False
-    return any(_valid(phonenumbers, core, region) for region in regions)
+    return exhausted or any(_valid(phonenumbers, core, region) for region in regions)
 
 
 def _is_grouped(core: str, groups: list[bytes]) -> bool:
