@@ -1,0 +1,123 @@
+"""A full, valid body for every route that takes one: every member of its contract is filled in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_TIME = "2024-05-01T12:00:00Z"
+_DIGEST = "0" * 64
+_PROPOSAL = "prop_" + "0" * 32
+_MEMORY = "mem_" + "0" * 32
+
+_CAPTURED: dict[str, Any] = {
+    "title": "Where Ana works",
+    "kind": "fact",
+    "domain": "people",
+    "author": "Ana",
+    "source": "structured",
+    "assertion_kind": "stated",
+    "observed_at": _TIME,
+    "valid_from": _TIME,
+    "valid_to": "2099-05-01T12:00:00Z",
+    "expires_at": "2099-06-01T12:00:00Z",
+    "data_subjects": ["ana"],
+    "source_uri": "notes/ana.txt",
+    "revision": "7",
+    "entities": [{"name": "Ana", "kind": "person", "aliases": ["Anita"]}],
+    "relations": [
+        {
+            "subject": "Ana",
+            "subject_kind": "person",
+            "predicate": "works_at",
+            "object": "Globex",
+            "object_kind": "organization",
+            "polarity": "+",
+            "valid_from": _TIME,
+            "valid_to": "2099-05-01T12:00:00Z",
+        },
+        {
+            "subject": "Ana",
+            "subject_kind": "person",
+            "predicate": "has_team_size",
+            "object_kind": None,
+            "value": {"type": "string", "value": "seven", "unit": "people"},
+            "polarity": "+",
+            "valid_from": _TIME,
+            "valid_to": "2099-05-01T12:00:00Z",
+        },
+    ],
+}
+_SUPERSEDES = {"memory_id": _MEMORY, "version": 1}
+_PROPOSED = {**_CAPTURED, "content": "Ana works at Globex.", "source_prompt": "Where do you work?"}
+
+SAMPLES: dict[str, Any] = {
+    "POST /v1/ingest": {**_CAPTURED, "content": "Ana works at Globex.", "target_space": "team_shared"},
+    "POST /v1/ingest/proposal": _PROPOSED,
+    "POST /v1/proposals/{id}/approve": {
+        "content_digest": _DIGEST,
+        "supersedes": _SUPERSEDES,
+        "override_reason": "The quote is about the attack.",
+        "reason": "Known.",
+    },
+    "POST /v1/proposals/{id}/reject": {"content_digest": _DIGEST, "reason": "Not ours."},
+    "POST /v1/proposals/{id}/edit": {"content_digest": _DIGEST, "proposal": _PROPOSED},
+    "POST /v1/proposals/decide": {
+        "rows": [
+            {
+                "proposal_id": _PROPOSAL,
+                "decision": "approve",
+                "content_digest": _DIGEST,
+                "supersedes": _SUPERSEDES,
+                "override_reason": "The quote is about the attack.",
+                "reason": "Known.",
+            }
+        ]
+    },
+    "POST /v1/quarantine/{id}/release": {"content_digest": _DIGEST, "reason": "Harmless."},
+    "POST /v1/quarantine/{id}/reject": {"content_digest": _DIGEST, "reason": "Harmful."},
+    "POST /v1/conflicts/{id}/resolve": {"resolution": "dismissed", "reason": "Both hold."},
+    "POST /v1/recall": {
+        "query": "Where does Ana work?",
+        "limit": 5,
+        "spaces": ["team_shared"],
+        "domains": ["people"],
+        "kinds": ["fact"],
+        "sources": ["structured"],
+        "since": _TIME,
+        "at": _TIME,
+        "known_at": _TIME,
+    },
+    "POST /v1/purge": {"memory_ids": [_MEMORY], "dry_run": True, "reason": "other"},
+    "PATCH /v1/settings": {
+        "default_space": "team_shared",
+        "four_eyes": False,
+        "secrets": "redact",
+        "proposal_ttl_s": 604_800,
+        "retention": {"fact": 365, "episodic": 30, "procedure": 730, "step": 730, "decision": 730},
+    },
+    "POST /v1/principals": {
+        "name": "Nora New",
+        "kind": "agent",
+        "issuer": "https://issuer.test/pool",
+        "subject": "agent-sample",
+        "capabilities": ["pii"],
+        "team_grant": "none",
+    },
+    "POST /v1/principals/{id}/keys": {"algorithm": "ed25519", "public_key": "x" * 60},
+}
+"""By method and path of the manifest."""
+
+IDS = {
+    "proposals": "prop",
+    "memories": "mem",
+    "quarantine": "mem",
+    "conflicts": "con",
+    "principals": "prin",
+}
+"""The kind of id that `{id}` is, by the segment before it."""
+
+
+def path_with(path: str, digits: str = "0" * 32) -> str:
+    """The path with an id of the right kind."""
+    head = path.split("/")[2]
+    return path.replace("{id}", f"{IDS[head]}_{digits}")
