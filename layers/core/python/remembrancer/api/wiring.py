@@ -75,9 +75,9 @@ def _embedder(read: Settings) -> Embedder:
 def _screen_model(read: Settings, embedder: Embedder) -> ScreenModel | None:
     if not read.screen_model or read.model_dir is None:
         return None
-    from remembrancer.adapters.screen_model import EmbeddedScreenModel
+    from remembrancer.adapters.screen_model import LearnedScreen
 
-    return EmbeddedScreenModel(embedder)
+    return LearnedScreen(embedder)
 
 
 def _connector(read: Settings) -> Callable[[], Connection]:

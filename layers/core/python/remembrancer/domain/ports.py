@@ -59,5 +59,5 @@ class ScreenModel(Protocol):
     @property
     def model_id(self) -> str: ...
 
-    def score(self, text: str) -> float:
-        """Probability 0..1 that the text is an attack: the maximum over its windows."""
+    def scores(self, texts: Sequence[str]) -> list[float]:
+        """For each text of one request the probability 0..1 that it is an attack: the maximum over its windows."""

@@ -127,7 +127,7 @@ def _second_layer(services: Services, texts: dict[str, str]) -> dict[str, Any]:
         reason = {"reason": "classifier_unavailable"} if policy.required else {}
         return {"verdict": verdict, **reason}
     try:
-        score = max((model.score(text) for text in texts.values()), default=0.0)
+        score = max(model.scores(list(texts.values())), default=0.0)
     except ClassifierUnavailable:
         return {"verdict": Verdict.QUARANTINE, "reason": "classifier_unavailable"}
     return {"verdict": _by_score(score, policy), "score": round(score, 4), "model": model.model_id}
