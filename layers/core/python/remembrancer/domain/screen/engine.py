@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from remembrancer.domain.screen import rejoin, tokens
 from remembrancer.domain.screen.context import Speech, in_quotes, speech
@@ -17,7 +18,7 @@ from remembrancer.domain.screen.report import (
     build_report,
 )
 from remembrancer.domain.screen.rules import Rule, RuleSet, load_rules
-from remembrancer.domain.screen.views import Budget, Locate, View, decoded_views, original
+from remembrancer.domain.screen.views import Budget, Locate, View, decoded_views, original, rot13
 
 _LIMIT = MAX_SIGNALS_PER_FIELD + 1
 
@@ -31,7 +32,6 @@ class _Hit:
     end: int
     reported: bool
     plain: bool
-    chain: tuple[str, ...] = ()
 
 
 def screen(fields: Mapping[str, str]) -> ScreenReport:
@@ -50,21 +50,17 @@ def _screen_field(name: str, text: str, rules: RuleSet, budget: Budget) -> list[
     root = original(text)
     plain: list[Signal] = []
     normalized: list[Signal] = []
-    decoded: list[Signal] = []
     for hit in _hits(text, rules):
-        if hit.chain:
-            decoded.append(_encoded(name, hit, root))
-            continue
         severity = hit.rule.reported if hit.reported else hit.rule.severity
         found_by = "raw" if hit.plain else "normalized"
         signal = Signal(name, hit.rule.family, hit.rule.id, severity, hit.start, hit.end, found_by)
         (plain if hit.plain else normalized).append(signal)
-    for child in decoded_views(root, budget):
-        decoded.extend(
-            _encoded(name, hit, child)
-            for hit in _hits(child.text, rules)
-            if child.decoded(hit.start, hit.end)
-        )
+    decoded = [
+        _encoded(name, hit, view)
+        for view in _decoded_views(root, rules, budget)
+        for hit in _hits(view.text, rules)
+        if view.decoded(hit.start, hit.end)
+    ]
     for start, end in budget.overflows:
         decoded.append(
             Signal(name, "encoded_payload", "encoded.overflow", Severity.CRITICAL, start, end, "raw")
@@ -73,10 +69,19 @@ def _screen_field(name: str, text: str, rules: RuleSet, budget: Budget) -> list[
     return plain + [signal for signal in normalized if not _known(signal, plain)] + decoded
 
 
+def _decoded_views(root: View, rules: RuleSet, budget: Budget) -> Iterator[View]:
+    """All decoded views of a field, and each of them in rot13 where that may hold words of the rules."""
+    for view in chain([root], decoded_views(root, budget)):
+        if view.chain:
+            yield view
+        if rules.rot13_anchors.search(soften(view.text)):
+            yield rot13(view)
+
+
 def _encoded(name: str, hit: _Hit, view: View) -> Signal:
-    chain = "+".join((*view.chain, *hit.chain))
     start, end = view.locate(hit.start, hit.end)
-    return Signal(name, "encoded_payload", hit.rule.id, Severity.CRITICAL, start, end, f"decoded:{chain}")
+    found_by = "decoded:" + "+".join(view.chain)
+    return Signal(name, "encoded_payload", hit.rule.id, Severity.CRITICAL, start, end, found_by)
 
 
 def _known(signal: Signal, others: list[Signal]) -> bool:
@@ -109,10 +114,6 @@ def _hits(text: str, rules: RuleSet) -> Iterator[_Hit]:
         first, last = soft_span(start, end)
         plain = soften(text[first:last]) == text[first:last].casefold()
         yield _Hit(rule, first, last, reported, plain)
-    if not rules.rot13_anchors.isdisjoint(words):
-        turned = "".join([rules.rot13_codes.get(word, lexicon.any_word) for word in words])
-        for rule, start, end, _ in _phrase_hits(turned, lexicon, rules.soft_phrases):
-            yield _Hit(rule, *soft_span(start, end), reported=False, plain=False, chain=("rot13",))
     yield from _latin_hits(soft, to_text, rules)
 
 
@@ -121,12 +122,14 @@ def _latin_hits(soft: str, to_text: Locate, rules: RuleSet) -> Iterator[_Hit]:
     folded = may_latinize(soft)
     latin = latinize(soft) if folded else soft.replace("l", "i")
     lexicon = rules.latin
-    cut = rejoin.rejoined(latin, lexicon.words, rules.latin_lengths, rules.latin_anchors)
+    phrases = rules.loose_phrases
+    cut = rejoin.rejoined(latin, rules.latin_words, rules.latin_lengths, rules.latin_anchors)
     if cut is None:
         if not folded or latin == soft.replace("l", "i"):
             return
+        phrases = rules.latin_phrases
         cut = tokens.tokenize(latin)
-    for rule, start, end, reported in _phrase_hits(lexicon.encode(cut.words), lexicon, rules.latin_phrases):
+    for rule, start, end, reported in _phrase_hits(lexicon.encode(cut.words), lexicon, phrases):
         yield _Hit(rule, *to_text(cut.starts[start], cut.ends[end - 1]), reported=reported, plain=False)
 
 

@@ -28,11 +28,12 @@ _PUNCTUATION = {
     "∕": "/",
 }
 _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u17b4\u17b5\u180e")
-_LEET = str.maketrans("012345678@$l€£9", "oizeasgtbasieig")
+_LEET = str.maketrans("0123456789$€£l", "oizeasgtbgseii")
+_LEET_AT = re.compile(r"@(?![\w-]{1,63}\.\w)")
 _LEET_BAR = re.compile(r"[!|¡](?=\w)")
 _LEETABLE = re.compile(r"[0-9@$€£][^\W\d_]|[^\W\d_][0-9@$€£!|]|[!|¡][^\W\d_]|[^\x00-\x7f]")
 _LATIN_NAME = re.compile(
-    r"LATIN (?:SMALL|CAPITAL) LETTER (?:SMALL CAPITAL |DOTLESS |TURNED |REVERSED )?([A-Z])\b"
+    r"LATIN (?:SMALL |CAPITAL )?LETTER (?:SMALL CAPITAL |DOTLESS |TURNED |REVERSED )?([A-Z])\b"
 )
 
 
@@ -100,7 +101,7 @@ _LATIN = _LatinTable()
 
 def latinize(softened: str) -> str:
     """One character for each of `softened`: look-alikes and leet as Latin letters, l, 1, ! and | as i."""
-    return _LEET_BAR.sub("i", softened.translate(_LATIN))
+    return _LEET_BAR.sub("i", _LEET_AT.sub("a", softened.translate(_LATIN)))
 
 
 def may_latinize(softened: str) -> bool:
@@ -115,7 +116,7 @@ def _latin_letter(char: str) -> str:
     for first in (0x1F1E6, 0x1F150, 0x1F170):  # regional indicators, negative circled and squared letters
         if first <= code < first + 26:
             return chr(ord("a") + code - first)
-    return _confusable_letters().get(char) or _letter_by_name(char) or char
+    return _letter_by_name(char) or _confusable_letters().get(char) or char
 
 
 def _letter_by_name(char: str) -> str:
@@ -129,23 +130,21 @@ def _confusable_letters() -> Mapping[str, str]:
     from confusable_homoglyphs.confusables import confusables_data  # a megabyte: only for text that needs it
 
     letters: dict[str, str] = {}
-    for ascii_code in range(0x21, 0x7F):
-        ascii_char = chr(ascii_code)
-        for entry in confusables_data.get(ascii_char, ()):
-            _remember_alike(letters, entry["c"], ascii_char)
-    for char, entries in confusables_data.items():
-        for entry in entries:
-            if len(entry["c"]) == 1 and entry["c"].isascii():
-                _remember_alike(letters, char, entry["c"])
-    for char, entries in confusables_data.items():
-        for entry in entries:
-            alike = letters.get(entry["c"].strip("\u200e"))
-            if alike:
-                _remember_alike(letters, char, alike)
+    pairs = [(char, entry["c"]) for char, entries in confusables_data.items() for entry in entries]
+    pairs += [(alike, char) for char, alike in pairs]
+    pairs = [(char.strip("\u200e"), alike.strip("\u200e")) for char, alike in pairs]
+    pairs.sort(
+        key=lambda pair: pair[0] != pair[0].casefold()
+    )  # a small letter's own look before its capital's
+    for char, alike in pairs:
+        _remember_alike(letters, char, alike)
+    for char, alike in pairs:
+        if alike.casefold() in letters:
+            _remember_alike(letters, char, letters[alike.casefold()])
     return letters
 
 
-def _remember_alike(letters: dict[str, str], char: str, ascii_char: str) -> None:
-    char = char.strip("\u200e").casefold()
-    if len(char) == 1 and not char.isascii() and ascii_char.isalnum():
-        letters.setdefault(char, ascii_char.casefold())
+def _remember_alike(letters: dict[str, str], char: str, alike: str) -> None:
+    char = char.casefold()
+    if len(char) == 1 and not char.isascii() and len(alike) == 1 and alike.isascii() and alike.isalnum():
+        letters.setdefault(char, alike.casefold())

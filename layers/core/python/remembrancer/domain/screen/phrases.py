@@ -85,6 +85,7 @@ class Lexicon:
         for stem in sorted(stems, key=len, reverse=True):
             names = set().union(*(stems[other] for other in stems if stem.startswith(other)))
             self._stems.setdefault(stem[:_STEM_KEY], []).append((stem, self._code(frozenset(names))))
+        self.stems = frozenset(stems)
         self._by_class: dict[str, str] = {}
         for members_of, code in self._codes.items():
             for name in members_of:
@@ -126,7 +127,8 @@ class Lexicon:
 class Phrase:
     """One phrase, compiled for one lexicon when first needed."""
 
-    def __init__(self, phrase: str, lexicon: Lexicon) -> None:
+    def __init__(self, phrase: str, lexicon: Lexicon, slack: int) -> None:
+        self._slack = slack
         self._elements = phrase.split()
         self._lexicon = lexicon
         self.needs = tuple(
@@ -230,10 +232,13 @@ class Phrase:
 
 
 class PhraseIndex(Generic[Owner]):
-    """Phrases with their owners, found by the code characters that a text holds."""
+    """Phrases with their owners, found by the code characters that a text holds.
 
-    def __init__(self, owned: Iterable[tuple[Owner, str]], lexicon: Lexicon) -> None:
-        self._phrases = [(owner, Phrase(phrase, lexicon)) for owner, phrase in owned]
+    `slack` is added to the length of every gap.
+    """
+
+    def __init__(self, owned: Iterable[tuple[Owner, str]], lexicon: Lexicon, slack: int = 0) -> None:
+        self._phrases = [(owner, Phrase(phrase, lexicon, slack)) for owner, phrase in owned]
         self._by_code: dict[str, list[int]] = {}
         common = frozenset(lexicon.codes("common"))
         for number, (_, phrase) in enumerate(self._phrases):

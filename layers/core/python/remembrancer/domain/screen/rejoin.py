@@ -11,10 +11,13 @@ from remembrancer.domain.screen.tokens import Tokens, append_tokens
 
 LONG_WORD = 16
 MIN_COVERED = 0.7
-_GAP = r"(?:[^\w\n]{1,3}|_{1,3}|\n)"
+MIN_COVERED_SPELLED_OUT = 0.4
+_GAP = r"(?:[^\w@]{1,9}|_{1,3})"
 _SPELLED_OUT = rf"(?<![^\W_])[^\W_](?:{_GAP}[^\W_]){{5,}}(?![^\W_])"
 _PULLED_APART = r"[^\W_]+(?:(?:[^\w\s@:/]{1,3}|_{1,3})[^\W_]+)+"
 _CHUNK = re.compile(rf"{_SPELLED_OUT}|{_PULLED_APART}|[^\W\d_]{{{LONG_WORD},}}")
+MAX_HINT_LOSS = 1.4  # a cut along the gaps may be that much worse than the best cut
+_LETTER_COST, _CROSSING_COST, _WORD_COST = 0.1, 0.15, 0.01
 _NOT_LETTER = re.compile(r"[\W_]+")
 _LETTER = re.compile(r"[^\W_]")
 
@@ -33,17 +36,24 @@ def rejoined(
 ) -> Tokens | None:
     """Tokens of `text` in which chunks that are mostly known `words` are cut into those words.
 
-    A chunk is cut only when one of `anchors` appears once its parts are joined. None when none was.
+    A chunk that is not spelled out letter by letter is cut only when one of `anchors` appears once its parts
+    are joined. None when no chunk was cut.
     """
     tokens = Tokens([], [], [])
     done = 0
     for chunk in _CHUNK.finditer(text):
         joined = _NOT_LETTER.sub("", chunk.group())
-        found = anchors.findall(joined)
-        if not found or set(_NOT_LETTER.split(chunk.group())).issuperset(found):
-            continue
-        pieces = _cut(joined, words, lengths)
-        if pieces is None:
+        spelled_out = len(chunk.group()) >= 2 * len(joined) - 1
+        if not spelled_out:
+            found = anchors.findall(joined)
+            if not found or set(_NOT_LETTER.split(chunk.group())).issuperset(found):
+                continue
+        covered = MIN_COVERED_SPELLED_OUT if spelled_out else MIN_COVERED
+        pieces = _cut(joined, frozenset(), words, lengths)
+        if spelled_out:
+            hinted = _cut(joined, _word_bounds(_NOT_LETTER.findall(chunk.group())), words, lengths)
+            pieces = hinted if _loss(hinted, words) <= MAX_HINT_LOSS * _loss(pieces, words) else pieces
+        if sum(len(piece) for _, _, piece in pieces if piece in words) < covered * len(joined):
             continue
         start, end = chunk.span()
         positions = [letter.start() for letter in _LETTER.finditer(text, start, end)]
@@ -59,28 +69,44 @@ def rejoined(
     return tokens
 
 
+def _word_bounds(gaps: list[str]) -> frozenset[int]:
+    """Where words end in letters that are all apart: at the longer gaps, or at spaces between other marks."""
+    shortest = min(map(len, gaps))
+    if max(map(len, gaps)) > shortest:
+        return frozenset(number for number, gap in enumerate(gaps, 1) if len(gap) > shortest)
+    if set(gaps) == {" "}:
+        return frozenset()
+    return frozenset(number for number, gap in enumerate(gaps, 1) if gap == " ")
+
+
+def _loss(pieces: list[tuple[int, int, str]], words: Collection[str]) -> float:
+    return sum(_WORD_COST if piece in words else _LETTER_COST * len(piece) for _, _, piece in pieces)
+
+
 def _cut(
-    letters: str, words: Collection[str], lengths: Mapping[str, tuple[int, ...]]
-) -> list[tuple[int, int, str]] | None:
-    """The cut with the fewest letters outside known words, then the fewest words; None when they are many."""
+    letters: str, bounds: frozenset[int], words: Collection[str], lengths: Mapping[str, tuple[int, ...]]
+) -> list[tuple[int, int, str]]:
+    """The cheapest cut into known words: letters outside them, words across `bounds` and words cost, in that order."""
     size = len(letters)
     cost = [0.0] * (size + 1)
     step = [1] * (size + 1)
     for position in range(size - 1, -1, -1):
-        best, best_step = cost[position + 1] + 1.0, 1
+        alone = position + 1 in bounds and (position == 0 or position in bounds)
+        best, best_step = cost[position + 1] + (_WORD_COST if alone else _LETTER_COST), 1
         for length in lengths.get(letters[position : position + 2], ()):
-            if position + length <= size:
-                candidate = cost[position + length] + 0.01
-                if candidate < best and letters[position : position + length] in words:
+            end = position + length
+            if end <= size and cost[end] + _WORD_COST < best and letters[position:end] in words:
+                crossed = bounds and any(middle in bounds for middle in range(position + 1, end))
+                candidate = cost[end] + _WORD_COST + (_CROSSING_COST if crossed else 0)
+                if candidate < best:
                     best, best_step = candidate, length
         cost[position], step[position] = best, best_step
-    if cost[0] > (1 - MIN_COVERED) * size:
-        return None
     pieces: list[tuple[int, int, str]] = []
     position = 0
     while position < size:
         end = position + step[position]
-        if step[position] == 1 and pieces and pieces[-1][2] not in words and pieces[-1][1] == position:
+        loose = step[position] == 1 and pieces and pieces[-1][2] not in words and position not in bounds
+        if loose:
             pieces[-1] = (pieces[-1][0], end, letters[pieces[-1][0] : end])
         else:
             pieces.append((position, end, letters[position:end]))

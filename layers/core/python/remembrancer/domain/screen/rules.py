@@ -16,6 +16,7 @@ from remembrancer.domain.screen.fold import soften_char
 from remembrancer.domain.screen.phrases import Lexicon, PhraseIndex, literals_of
 from remembrancer.domain.screen.rejoin import lengths_by_prefix
 from remembrancer.domain.screen.report import Severity
+from remembrancer.domain.screen.views import ROT13
 
 FAMILIES = (
     "instruction_override",
@@ -30,8 +31,9 @@ FAMILIES = (
     "encoded_payload",
     "self_replication",
 )
-MIN_ANCHOR = 6  # letters: shorter words turn up by chance in rot13 and across word ends
-_ROT13 = str.maketrans("abcdefghijklmnopqrstuvwxyz", "nopqrstuvwxyzabcdefghijklm")
+REJOINED_SLACK = 3  # extra tokens allowed in each gap
+MIN_ANCHOR = 6  # letters: shorter words turn up by chance across word ends
+MIN_ROT13 = 5
 _OPTIONS = re2.Options()
 _OPTIONS.max_mem = 32 << 20
 
@@ -104,17 +106,30 @@ class RuleSet:
         return PhraseIndex(((rule, phrase) for rule in self.rules for phrase in rule.phrases), self.latin)
 
     @cached_property
+    def loose_phrases(self) -> PhraseIndex[Rule]:
+        """For text whose words were put together again, some of them wrongly."""
+        owned = ((rule, phrase) for rule in self.rules for phrase in rule.phrases)
+        return PhraseIndex(owned, self.latin, slack=REJOINED_SLACK)
+
+    @cached_property
+    def latin_words(self) -> frozenset[str]:
+        """Words and stems that letters may be put together to; none that is itself two words of prompts."""
+        joined = {"systemprompt", "systemprompts"}
+        return frozenset(word for word in (*self.latin.words, *self.latin.stems) if word not in joined)
+
+    @cached_property
     def latin_lengths(self) -> Mapping[str, tuple[int, ...]]:
-        return lengths_by_prefix(self.latin.words)
+        return lengths_by_prefix(self.latin_words)
 
     @cached_property
-    def rot13_codes(self) -> Mapping[str, str]:
-        """Words written in rot13 -> codes of the soft lexicon."""
-        return {word.translate(_ROT13): code for word, code in self.soft.words.items()}
-
-    @cached_property
-    def rot13_anchors(self) -> frozenset[str]:
-        return frozenset(word for word in self.rot13_codes if len(word) >= MIN_ANCHOR)
+    def rot13_anchors(self) -> re2._Regexp:
+        """A long word of the phrases or of active markup, written in rot13."""
+        words = {
+            word for word in self.soft.words if len(word) >= MIN_ROT13 and word.isascii() and word.isalpha()
+        }
+        anchors = "|".join(sorted(word.translate(ROT13) for word in words))
+        markup = "<[^a-z]{0,4}[a-z]|fpevcg|qngn:"  # any tag, `script` and `data:`
+        return re2.compile(f"(?:^|[^a-z])(?:{anchors})(?:[^a-z]|$)|{markup}", _OPTIONS)
 
     @cached_property
     def latin_anchors(self) -> re2._Regexp:

@@ -13,7 +13,7 @@ _TOKEN = re.compile(
     r"|[^\W_]+(?:'[^\W\d_]{1,3}(?![^\W_]))?"
     r"|(?<=\w)\.(?:com|net|org|xyz|io|info|biz|top|site|online|shop|ru|cn|co|app|dev|club|click|link|live|ly|me|tk)\b"
     r"|[.!?]+(?=[\s\"')\]}*]|\Z)|;(?=\s)|\n[ \t]*\n\s*|\n"
-    r"|(?<=\w)@(?=\w)|:|[\"'`<>\[\]()]"
+    r"|(?<=\w) ?@ ?(?=\w)|:|[\"'`<>\[\]()]"
 )
 _URL_STARTS = ("http://", "https://", "ftp://", "ws://", "wss://", "www.")
 
@@ -56,6 +56,6 @@ def kind(token: str) -> str:
         return "<domain>" if token[-1].isalpha() else BREAK
     if first == "\n":
         return BREAK if token.count("\n") > 1 else "<line>"
-    return {"@": "<at>", ":": "<colon>", '"': "<quote>", "'": "<quote>", "`": "<quote>"}.get(
-        first, "<bracket>"
-    )
+    if "@" in token:
+        return "<at>"
+    return {":": "<colon>", '"': "<quote>", "'": "<quote>", "`": "<quote>"}.get(first, "<bracket>")

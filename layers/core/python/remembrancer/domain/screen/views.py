@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import codecs
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
@@ -34,6 +33,11 @@ _NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/_-]+")
 _PRINTABLE_RUN = re.compile(rb"[\t\n\r\x20-\x7e]{12,}")
 _WORDY = re.compile(r"[^\W\d_]{2,}[\s\W]{1,3}[^\W\d_]{2,}")
 
+ROT13 = str.maketrans(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
+    "NOPQRSTUVWXYZABCDEFGHIJKLMnopqrstuvwxyzabcdefghijklm",
+)
+
 Locate = Callable[[int, int], tuple[int, int]]
 
 
@@ -61,6 +65,11 @@ class Budget:
 def original(text: str) -> View:
     """The identity view."""
     return View(text, (), lambda start, end: (start, end), lambda start, end: True)
+
+
+def rot13(view: View) -> View:
+    """A view with every ASCII letter moved by thirteen; spans stay the same."""
+    return View(view.text.translate(ROT13), (*view.chain, "rot13"), view.locate, lambda start, end: True)
 
 
 def decoded_views(root: View, budget: Budget) -> Iterator[View]:
@@ -181,7 +190,7 @@ def _blobs(view: View) -> Iterator[View]:
         if plain:
             yield _blob(view, found.span(), plain, "base64")
             continue
-        plain = _from_base64(codecs.encode(run, "rot13"))
+        plain = _from_base64(run.translate(ROT13))
         if plain:
             yield _blob(view, found.span(), plain, "rot13-base64")
 
@@ -213,10 +222,9 @@ def _readable(data: bytes) -> str:
     """`data` as text when it is UTF-8 or UTF-16 text, else its printable stretches; "" when there is none."""
     if len(data) < _MIN_READABLE:
         return ""
-    if data[1::2].count(0) > 0.4 * len(data[1::2]):
-        data = data[::2]
-    elif data[::2].count(0) > 0.4 * len(data[::2]):
-        data = data[1::2]
+    for encoding, high in (("utf-16-le", data[1::2]), ("utf-16-be", data[::2])):
+        if high.count(0) > 0.4 * len(high):
+            return data.decode(encoding, "replace")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
