@@ -1,0 +1,370 @@
+"""Markdown cut into chunks that a search can return on their own: exact source, place, breadcrumb.
+
+Cuts fall at headings, then between blocks, and inside a block only when it is longer than the limit: a code
+fence between lines (each part with the fence re-opened), a table between rows (each part under its header), a
+list between items, a paragraph between words. CommonMark by markdown-it-py, block structure only: inline
+markup is not parsed, which keeps a megabyte on one line linear. Structure is read in the first 50,000 lines;
+what follows is cut between lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Literal
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+MAX_BYTES = 1_000
+MAX_HEADING_CHARACTERS = 200
+MAX_LINES = 50_000
+MAX_COLUMNS = 200
+
+BlockKind = Literal["front_matter", "heading", "fence", "table", "list", "text"]
+
+
+@dataclass(frozen=True)
+class MarkdownChunk:
+    """`text` is the source from `start` to `end` (code points), with its fence or table head repeated when
+    it continues one. `start_byte` and `end_byte` are the same range in UTF-8. Lines count from 1, both ends
+    included. `headings` is the path of headings above and including the chunk's own.
+    """
+
+    ordinal: int
+    text: str
+    headings: tuple[str, ...]
+    start: int
+    end: int
+    start_byte: int
+    end_byte: int
+    first_line: int
+    last_line: int
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A range of lines (half-open, from 0), or of code points inside one line, that is not cut further."""
+
+    start: int
+    end: int
+    before: str = ""
+    after: str = ""
+
+
+@dataclass
+class _Section:
+    headings: tuple[str, ...]
+    blocks: list[_Block] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Block:
+    kind: BlockKind
+    first: int
+    last: int
+    """Lines, half-open, from 0."""
+    items: tuple[int, ...] = ()
+    """First lines of the parts at which a list or a table may be cut."""
+    fence: tuple[str, str] = ("", "")
+    """Opening and closing line."""
+
+
+class _Source:
+    """The text with the offsets of its lines, as CommonMark counts them (\\n, \\r\\n, \\r)."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.lines = [0, *(match.end() for match in re.finditer(r"\r\n?|\n", text))]
+        if self.lines[-1] != len(text):
+            self.lines.append(len(text))
+        if len(self.lines) == 1:
+            self.lines.append(0)
+
+    def at(self, line: int) -> int:
+        return self.lines[min(line, len(self.lines) - 1)]
+
+    def line_of(self, offset: int) -> int:
+        low, high = 0, len(self.lines) - 1
+        while low < high - 1:
+            middle = (low + high) // 2
+            if self.lines[middle] <= offset:
+                low = middle
+            else:
+                high = middle
+        return low
+
+
+def size(text: str) -> int:
+    """UTF-8 bytes; a lone surrogate counts as the three bytes it would take."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def chunk_markdown(text: str, max_bytes: int = MAX_BYTES) -> list[MarkdownChunk]:
+    """The chunks of `text` in order; together they cover every line that is not blank.
+
+    No chunk is longer than `max_bytes` (at least 200; ValueError), with what is repeated counted in.
+    """
+    if max_bytes < 200:
+        raise ValueError("max_bytes is less than 200")
+    source = _Source(text)
+    chunks: list[MarkdownChunk] = []
+    counted_to = counted_bytes = 0
+    for section in _sections(source):
+        for piece in _pieces(source, section.blocks, max_bytes):
+            start, end = _trim(text, piece.start, piece.end)
+            if start == end:
+                continue
+            counted_bytes += size(text[counted_to:start])
+            length = size(text[start:end])
+            chunks.append(
+                MarkdownChunk(
+                    ordinal=len(chunks),
+                    text=f"{piece.before}{text[start:end]}{piece.after}",
+                    headings=section.headings,
+                    start=start,
+                    end=end,
+                    start_byte=counted_bytes,
+                    end_byte=counted_bytes + length,
+                    first_line=source.line_of(start) + 1,
+                    last_line=source.line_of(end - 1) + 1,
+                )
+            )
+            counted_to, counted_bytes = end, counted_bytes + length
+    return chunks
+
+
+def _parser(*, tables: bool) -> MarkdownIt:
+    parser = MarkdownIt("commonmark")
+    if tables:
+        parser.enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    # Definitions of links are text to us, and collecting them is not linear.
+    parser.disable("reference")
+    return parser
+
+
+_WITH_TABLES = _parser(tables=True)
+_WITHOUT_TABLES = _parser(tables=False)
+
+_FRONT = re.compile(r"\ufeff?---[ \t]*(?:\r\n?|\n)")
+_FRONT_END = re.compile(r"(?:---|\.\.\.)[ \t]*(?:\r\n?|\n|\Z)")
+_MAX_FRONT_LINES = 200
+
+
+def _sections(source: _Source) -> list[_Section]:
+    """Blocks under their headings. A heading directly above a deeper one joins that one's section."""
+    sections = [_Section(())]
+    front = _front_matter(source)
+    if front:
+        sections[0].blocks.append(_Block("front_matter", 0, front))
+        sections.append(_Section(()))
+    path: list[tuple[int, str]] = []
+    for block, level, title in _blocks(source, front):
+        if block.kind != "heading":
+            sections[-1].blocks.append(block)
+            continue
+        only_headings = all(b.kind == "heading" for b in sections[-1].blocks)
+        deeper = bool(path) and level > path[-1][0]
+        while path and path[-1][0] >= level:
+            path.pop()
+        path.append((level, title))
+        headings = tuple(name for _, name in path)
+        if only_headings and (deeper or not sections[-1].blocks):
+            sections[-1].headings = headings
+        else:
+            sections.append(_Section(headings))
+        sections[-1].blocks.append(block)
+    return sections
+
+
+def _front_matter(source: _Source) -> int:
+    """How many lines the front matter takes; 0 without one."""
+    if not _FRONT.match(source.text):
+        return 0
+    for line in range(1, min(_MAX_FRONT_LINES, len(source.lines) - 1)):
+        if _FRONT_END.match(source.text, source.at(line)):
+            return line + 1
+    return 0
+
+
+def _blocks(source: _Source, skip: int) -> Iterator[tuple[_Block, int, str]]:
+    """Top-level blocks with the level and title of headings."""
+    end_of_structure = min(skip + MAX_LINES, len(source.lines) - 1)
+    body = source.text[source.at(skip) : source.at(end_of_structure)]
+    if body.startswith("\ufeff"):
+        body = " " + body[1:]  # a byte-order mark would hide a heading; a space does not
+    # The head of a wider table would fill a chunk by itself, so such a table is text.
+    wide = any(line.count("|") > MAX_COLUMNS for line in body.splitlines())
+    tokens = (_WITHOUT_TABLES if wide else _WITH_TABLES).parse(body)
+    index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        end = _closing(tokens, index)
+        if token.map is not None:
+            first, last = token.map[0] + skip, token.map[1] + skip
+            yield _block(source, token, tokens[index : end + 1], first, last, skip)
+        index = end + 1
+    if end_of_structure < len(source.lines) - 1:
+        yield _Block("text", end_of_structure, len(source.lines) - 1), 0, ""
+
+
+def _closing(tokens: Sequence[Token], index: int) -> int:
+    depth = 0
+    while index < len(tokens):
+        depth += tokens[index].nesting
+        if depth == 0:
+            return index
+        index += 1
+    return len(tokens) - 1
+
+
+def _block(
+    source: _Source, token: Token, inner: Sequence[Token], first: int, last: int, skip: int
+) -> tuple[_Block, int, str]:
+    if token.type == "heading_open":
+        title = " ".join(inner[1].content.split())[:MAX_HEADING_CHARACTERS]
+        return _Block("heading", first, last), int(token.tag[1:]), title
+    if token.type == "fence":
+        fence = (f"{token.markup[:40]}{token.info[:40]}".rstrip(), token.markup[:40])
+        return _Block("fence", first, last, fence=fence), 0, ""
+    kind: BlockKind = "text"
+    part = ""
+    if token.type == "table_open":
+        kind, part = "table", "tr_open"
+    elif token.type in ("bullet_list_open", "ordered_list_open"):
+        kind, part = "list", "list_item_open"
+    level = token.level + (2 if kind == "table" else 1)
+    items = tuple(
+        t.map[0] + skip for t in inner if part and t.type == part and t.map is not None and t.level == level
+    )
+    return _Block(kind, first, last, items=items), 0, ""
+
+
+def _pieces(source: _Source, blocks: Sequence[_Block], limit: int) -> Iterator[_Piece]:
+    """Blocks packed together while they fit; longer ones cut by their kind."""
+    pending: tuple[int, int] | None = None
+    for block in blocks:
+        start, end = source.at(block.first), source.at(block.last)
+        if pending is not None and _fits(source.text, pending[0], end, limit):
+            pending = (pending[0], end)
+            continue
+        if pending is not None:
+            yield _Piece(*pending)
+            pending = None
+        if _fits(source.text, start, end, limit):
+            pending = (start, end)
+        else:
+            yield from _cut(source, block, limit)
+    if pending is not None:
+        yield _Piece(*pending)
+
+
+def _fits(text: str, start: int, end: int, limit: int) -> bool:
+    return end - start <= limit and size(text[start:end].strip()) <= limit
+
+
+def _cut(source: _Source, block: _Block, limit: int) -> Iterator[_Piece]:
+    if block.kind == "fence":
+        yield from _cut_fence(source, block, limit)
+    elif block.kind == "table" and len(block.items) > 1:
+        yield from _cut_table(source, block, limit)
+    elif block.kind == "list":
+        yield from _cut_at(source, (*block.items, block.last), limit)
+    else:
+        yield from _cut_lines(source, block.first, block.last, limit)
+
+
+def _cut_fence(source: _Source, block: _Block, limit: int) -> Iterator[_Piece]:
+    """Between lines; every part but the first re-opens the fence, every part but the last closes it."""
+    opening, closing = block.fence
+    last_line = source.text[source.at(block.last - 1) : source.at(block.last)].strip()
+    closed = (
+        block.last - block.first > 1 and last_line.startswith(closing) and not last_line.strip(closing[0])
+    )
+    body_end = block.last - 1 if closed else block.last
+    room = limit - size(opening) - size(closing) - 4
+    parts = list(_cut_lines(source, block.first + 1, body_end, room))
+    for number, part in enumerate(parts):
+        start = source.at(block.first) if number == 0 else part.start
+        end = source.at(block.last) if number == len(parts) - 1 and closed else part.end
+        close = "" if number == len(parts) - 1 and closed else f"\n{closing}"
+        yield _Piece(start, end, "" if number == 0 else f"{opening}\n", close)
+    if not parts:
+        yield _Piece(source.at(block.first), source.at(block.last))
+
+
+def _cut_table(source: _Source, block: _Block, limit: int) -> Iterator[_Piece]:
+    """Between rows, the header row and its rule repeated above every part but the first."""
+    rows = (*block.items[1:], block.last)
+    head = source.text[source.at(block.first) : source.at(block.first + 2)].strip("\r\n")
+    if size(head) > limit // 2:
+        yield from _cut_lines(source, block.first, block.last, limit)
+        return
+    room = limit - size(head) - 1
+    parts = list(_cut_at(source, rows, room))
+    for number, part in enumerate(parts):
+        if number == 0:
+            yield _Piece(source.at(block.first), part.end)
+        else:
+            yield _Piece(part.start, part.end, f"{head}\n")
+
+
+def _cut_at(source: _Source, bounds: Sequence[int], limit: int) -> Iterator[_Piece]:
+    """Line ranges between `bounds` packed while they fit; one that does not fit is cut between lines."""
+    pending: tuple[int, int] | None = None
+    for first, last in pairwise(bounds):
+        start, end = source.at(first), source.at(last)
+        if pending is not None and _fits(source.text, pending[0], end, limit):
+            pending = (pending[0], end)
+            continue
+        if pending is not None:
+            yield _Piece(*pending)
+            pending = None
+        if _fits(source.text, start, end, limit):
+            pending = (start, end)
+        else:
+            yield from _cut_lines(source, first, last, limit)
+    if pending is not None:
+        yield _Piece(*pending)
+
+
+def _cut_lines(source: _Source, first: int, last: int, limit: int) -> Iterator[_Piece]:
+    """Between lines, and inside a line that alone is too long between words, at worst between characters."""
+    pending: tuple[int, int] | None = None
+    for line in range(first, last):
+        start, end = source.at(line), source.at(line + 1)
+        if pending is not None and _fits(source.text, pending[0], end, limit):
+            pending = (pending[0], end)
+            continue
+        if pending is not None:
+            yield _Piece(*pending)
+            pending = None
+        if _fits(source.text, start, end, limit):
+            pending = (start, end)
+        else:
+            yield from _cut_line(source.text, start, end, limit)
+    if pending is not None:
+        yield _Piece(*pending)
+
+
+def _cut_line(text: str, start: int, end: int, limit: int) -> Iterator[_Piece]:
+    while start < end:
+        stop = min(end, start + limit)
+        while size(text[start:stop]) > limit:
+            stop -= max(1, (size(text[start:stop]) - limit) // 4)
+        if stop < end:
+            space = max(text.rfind(" ", start, stop), text.rfind("\t", start, stop))
+            stop = space + 1 if space > start + (stop - start) // 2 else stop
+        yield _Piece(start, stop)
+        start = stop
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+    """Without blank lines at either end; the indentation of the first line stays, it may carry meaning."""
+    piece = text[start:end]
+    end = start + len(piece.rstrip())
+    lead = re.match(r"(?:[ \t]*(?:\r\n?|\n))*", text[start:end])
+    return start + (lead.end() if lead else 0), end
