@@ -260,7 +260,7 @@ def proxy_response(payload: bytes) -> Response:
     """The HTTP answer of a proxy integration's result. Raises _Malformed, which the caller answers by 502."""
     try:
         answer = json.loads(payload)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise _Malformed("not JSON") from None
     if not isinstance(answer, dict) or not answer.keys() <= _PROXY_KEYS:
         raise _Malformed("not an object of the known keys")
@@ -290,7 +290,7 @@ def _response_headers(answer: Mapping[str, Any]) -> Headers:
     for name, value in pairs:
         if isinstance(value, dict | list) or value is None:
             raise _Malformed("a header is no scalar")
-        text = str(value)
+        text = str(value).strip()
         if not _is_token(name) or not (text.isprintable() and _is_latin1(text)):
             raise _Malformed("a header cannot be sent")
         if name.lower() in _REMAPPED:

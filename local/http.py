@@ -206,7 +206,8 @@ class _Connection:
         """True when the connection can carry another request."""
         if self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             return False
-        headers = [*response.headers, ("Content-Length", str(len(response.body)))]
+        body = b"" if response.status in (204, 304) else response.body
+        headers = [*response.headers, ("Content-Length", str(len(body)))]
         if close:
             headers.append(("Connection", "close"))
         answer = h11.Response(
@@ -214,8 +215,8 @@ class _Connection:
             headers=[(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers],
         )
         parts = [self._http.send(answer)]
-        if response.body and not head:
-            parts.append(self._http.send(h11.Data(data=response.body)))
+        if body and not head:
+            parts.append(self._http.send(h11.Data(data=body)))
         parts.append(self._http.send(h11.EndOfMessage()))
         self._writer.write(b"".join(part for part in parts if part))
         await self._writer.drain()

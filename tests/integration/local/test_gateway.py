@@ -22,7 +22,7 @@ from joserfc.jwk import ECKey, KeySet, RSAKey
 from functions.manifest import Function, Route
 from local.directory import AGENT_CLIENT, ISSUER, Directory
 from local.gateway import MAX_BODY, Gateway, proxy_response, refuse
-from local.http import HttpServer
+from local.http import HttpServer, Request, Response
 from local.issuer import Issuer
 from local.runtime import Runtime
 from local.tokens import InvalidToken, TokenVerifier, authorizer_claims
@@ -350,6 +350,20 @@ def test_what_is_not_http_is_refused(api: Api) -> None:
             connection.sendall(garbage)
             connection.shutdown(socket.SHUT_WR)
             assert b" 400 " in connection.makefile("rb").read().split(b"\r\n")[0]
+
+
+def test_an_answer_without_a_body_keeps_the_connection(loop: Loop) -> None:
+    async def nothing(request: Request) -> Response:
+        return Response(int(request.path[1:]), b"ignored", (("X", "y"),))
+
+    server = HttpServer(nothing)
+    loop.run(server.start())
+    with httpx.Client(base_url=f"http://127.0.0.1:{server.port}") as client:
+        for status in (204, 304, 200):
+            assert client.get(f"/{status}").content == (b"ignored" if status == 200 else b"")
+        assert client.head("/200").headers["content-length"] == "7"
+        assert client.get("/200").content == b"ignored"
+    loop.run(server.stop())
 
 
 def test_a_slow_function_is_a_gateway_timeout_and_runs_on(api: Api) -> None:

@@ -34,6 +34,23 @@ def folder() -> Iterator[Path]:
         Server(path / "data").destroy()
 
 
+@pytest.fixture(scope="module")
+def initialized() -> Iterator[Path]:
+    """A cluster that was made and stopped: initdb takes a second."""
+    with tempfile.TemporaryDirectory(prefix="rem-pg-") as name:
+        Path(name).chmod(0o755)
+        with Server(Path(name) / "data", durable=False) as server:
+            server.ensure_database()
+        yield server.data_dir
+
+
+@pytest.fixture
+def made(folder: Path, initialized: Path) -> Path:
+    """The folder with a copy of that cluster in it, as a stopped server leaves it."""
+    subprocess.run(["cp", "-a", str(initialized), str(folder / "data")], check=True)
+    return folder
+
+
 def query(server: Server, statement: str, user: str = MIGRATOR) -> list[tuple[object, ...]]:
     with psycopg.connect(server.url(user), autocommit=True) as connection:
         cursor = connection.execute(statement.encode())
@@ -66,8 +83,8 @@ def test_starts_with_pgvector_durable_and_private(folder: Path) -> None:
     assert not running.is_running() or running.status() == psutil.STATUS_ZOMBIE
 
 
-def test_the_last_of_its_users_stops_it(folder: Path) -> None:
-    first, second = Server(folder / "data", durable=False), Server(folder / "data", durable=False)
+def test_the_last_of_its_users_stops_it(made: Path) -> None:
+    first, second = Server(made / "data", durable=False), Server(made / "data", durable=False)
     first.start()
     second.start()
     first.ensure_database()
@@ -101,20 +118,20 @@ def test_racing_starters_share_one_server(folder: Path) -> None:
     assert pids != {""}
 
 
-def test_committed_rows_survive_a_kill(folder: Path) -> None:
-    server = Server(folder / "data")
+def test_committed_rows_survive_a_kill(made: Path) -> None:
+    server = Server(made / "data")
     server.start()
     server.ensure_database()
     query(server, "CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n")
     postmaster(server).send_signal(signal.SIGKILL)
     time.sleep(0.05)
-    with Server(folder / "data") as again:
+    with Server(made / "data") as again:
         assert query(again, "SELECT count(*) FROM kept") == [(1000,)]
     server.stop()
 
 
-def test_a_zombie_in_the_pid_file_is_no_server(folder: Path) -> None:
-    with Server(folder / "data", durable=False) as server:
+def test_a_zombie_in_the_pid_file_is_no_server(made: Path) -> None:
+    with Server(made / "data", durable=False) as server:
         server.ensure_database()
         lines = (server.data_dir / "postmaster.pid").read_text().split("\n")
     zombie = os.fork()
@@ -125,7 +142,7 @@ def test_a_zombie_in_the_pid_file_is_no_server(folder: Path) -> None:
             time.sleep(0.01)
         for lock in (server.data_dir / "postmaster.pid", server.socket_dir / ".s.PGSQL.5432.lock"):
             lock.write_text("\n".join([str(zombie), *lines[1:]]))
-        with Server(folder / "data", durable=False) as again:
+        with Server(made / "data", durable=False) as again:
             assert query(again, "SELECT 1") == [(1,)]
     finally:
         os.waitpid(zombie, 0)
@@ -153,12 +170,12 @@ def test_refusals_are_one_line(folder: Path) -> None:
         Server(foreign).start()
 
 
-def test_a_broken_data_folder_names_its_log(folder: Path) -> None:
-    with Server(folder / "data", durable=False) as server:
+def test_a_broken_data_folder_names_its_log(made: Path) -> None:
+    with Server(made / "data", durable=False) as server:
         pass
     (server.data_dir / "global" / "pg_control").write_bytes(b"")
     with pytest.raises(PostgresError, match=r"did not start from .*pg_control.*log") as refused:
-        Server(folder / "data", durable=False).start()
+        Server(made / "data", durable=False).start()
     assert "\n" not in str(refused.value)
 
 
