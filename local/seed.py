@@ -32,7 +32,14 @@ class SeedFailed(Exception):
 
 async def migrate(invoke: Invoke) -> Any:
     """Applies what is missing; the function's answer. Raises SeedFailed."""
-    return await _call(invoke, {})
+    try:
+        return await _call(invoke, {})
+    except SeedFailed as failed:
+        if str(failed).startswith("MigrationChanged"):
+            raise SeedFailed(
+                f"the data are of another version ({failed}): `make clean` removes them"
+            ) from None
+        raise
 
 
 async def seed(invoke: Invoke, admin_key: Path) -> bool:
