@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from infra.node import use_pinned_node
+from infra.node import prepare
 
-use_pinned_node()
+prepare()
 
 import aws_cdk as cdk  # noqa: E402
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import batched
 
 import aws_cdk as cdk
 from aws_cdk import aws_apigateway as apigateway
@@ -135,7 +134,8 @@ class Watch(Construct):
         alarm.add_alarm_action(self._action)
 
     def _alarm_sums(self, id: str, metrics: Sequence[cloudwatch.IMetric], description: str) -> None:
-        for number, group in enumerate(batched(metrics, _METRICS_PER_ALARM), start=1):
+        for number, start in enumerate(range(0, len(metrics), _METRICS_PER_ALARM), start=1):
+            group = metrics[start : start + _METRICS_PER_ALARM]
             self._alarm(f"{id}{number}", _sum(group, id), 1, description)
 
     def _row(

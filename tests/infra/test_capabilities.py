@@ -6,7 +6,7 @@ import json
 from collections import Counter
 
 import pytest
-from conftest import Synthesized, listed, references
+from templates import Synthesized, listed, references
 
 from functions import manifest
 from infra import firewall

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conftest import Synthesized, listed, references
+from templates import Synthesized, listed, references
 
 from functions import manifest
 from infra import environment

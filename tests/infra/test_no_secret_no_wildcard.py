@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from conftest import Synthesized, listed
+from templates import Synthesized, listed
 
 UPLOADER = "CustomCDKBucketDeployment"
 """CDK's own uploader of the page; its permissions are CDK's, acknowledged in infra/page.py."""

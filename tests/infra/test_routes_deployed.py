@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from conftest import Synthesized, references
+from templates import Synthesized, references
 
 from functions import manifest
 from infra.problems import PROBLEMS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from conftest import Synthesized, listed, references
+from templates import Synthesized, listed, references
 
 from functions import manifest
 

@@ -12,7 +12,7 @@ import pytest
 from aws_cdk import aws_s3 as s3
 from cfnlint.api import lint_file
 from cfnlint.config import ManualArgs
-from conftest import Synthesized
+from templates import Synthesized
 
 from functions import manifest
 from infra.nag import check_with_nag
