@@ -62,7 +62,9 @@ def everywhere(world: World, needle: str) -> list[str]:
         for column in columns:
             name = f'"{column["attname"]}"'
             text = f"encode({name}, 'escape')" if column["kind"] == "bytea" else f"{name}::text"
-            query = f'select exists (select from "{column["relname"]}" where position(%s in lower({text})) > 0)'
+            query = (
+                f'select exists (select from "{column["relname"]}" where position(%s in lower({text})) > 0)'
+            )
             row = connection.execute(query.encode(), [needle.lower()]).fetchone()
             if row is not None and row[0]:
                 found.append(f"{column['relname']}.{column['attname']}")
@@ -71,8 +73,12 @@ def everywhere(world: World, needle: str) -> list[str]:
 
 def counts(world: World) -> dict[str, int]:
     """Rows by table."""
-    tables = world.sql("select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'")
-    union = " union all ".join(f"select '{t['relname']}' as t, count(*) as n from \"{t['relname']}\"" for t in tables)
+    tables = world.sql(
+        "select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'"
+    )
+    union = " union all ".join(
+        f"select '{t['relname']}' as t, count(*) as n from \"{t['relname']}\"" for t in tables
+    )
     return {row["t"]: row["n"] for row in world.sql(union)}
 
 
@@ -150,7 +156,9 @@ def walk(model: type[BaseModel], sample: Any) -> list[Place]:
             part = definitions[part["$ref"].rsplit("/", 1)[1]]
         return part
 
-    def visit(part: dict[str, Any], value: Any, path: tuple[str | int, ...], required: bool) -> Iterator[Place]:
+    def visit(
+        part: dict[str, Any], value: Any, path: tuple[str | int, ...], required: bool
+    ) -> Iterator[Place]:
         part = resolved(part)
         options = [resolved(o) for o in part.get("anyOf", []) if o.get("type") != "null"]
         if len(options) == 1:
@@ -160,7 +168,9 @@ def walk(model: type[BaseModel], sample: Any) -> list[Place]:
             missing = part["properties"].keys() - value.keys() - {"object", "value"}
             assert not missing, f"the sample leaves out {sorted(missing)} at {path}"
             for name, item in value.items():
-                yield from visit(part["properties"][name], item, (*path, name), name in part.get("required", ()))
+                yield from visit(
+                    part["properties"][name], item, (*path, name), name in part.get("required", ())
+                )
         elif part.get("type") == "array":
             assert value, f"the sample has no item at {path}"
             for index, item in enumerate(value):
@@ -196,7 +206,9 @@ def public_pem(key: Any) -> str:
     )
 
 
-def register_key(world: World, person: Person, *, usable: str = "now() - interval '1 hour'") -> tuple[str, Any]:
+def register_key(
+    world: World, person: Person, *, usable: str = "now() - interval '1 hour'"
+) -> tuple[str, Any]:
     """A key put into the table itself, usable from that SQL expression on."""
     key = Ed25519PrivateKey.generate()
     key_id = f"key_{wiring.new_id().hex}"
@@ -242,7 +254,9 @@ def logged() -> Iterator[io.StringIO]:
     other = logging.StreamHandler(written)
     root = logging.getLogger()
     root.addHandler(other)
-    ours = [handler for handler in observability.logger.handlers if isinstance(handler, logging.StreamHandler)]
+    ours = [
+        handler for handler in observability.logger.handlers if isinstance(handler, logging.StreamHandler)
+    ]
     assert ours
     before = [handler.setStream(written) for handler in ours]
     try:

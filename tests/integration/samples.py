@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+_PEM = (
+    Ed25519PrivateKey.generate()
+    .public_key()
+    .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    .decode()
+)
 _TIME = "2024-05-01T12:00:00Z"
 _DIGEST = "0" * 64
 _PROPOSAL = "prop_" + "0" * 32
@@ -103,7 +112,7 @@ SAMPLES: dict[str, Any] = {
         "capabilities": ["pii"],
         "team_grant": "none",
     },
-    "POST /v1/principals/{id}/keys": {"algorithm": "ed25519", "public_key": "x" * 60},
+    "POST /v1/principals/{id}/keys": {"algorithm": "ed25519", "public_key": _PEM},
 }
 """By method and path of the manifest."""
 
@@ -118,6 +127,8 @@ IDS = {
 
 
 def path_with(path: str, digits: str = "0" * 32) -> str:
-    """The path with an id of the right kind."""
+    """The path with an id of the right kind in it, if it has one."""
+    if "{id}" not in path:
+        return path
     head = path.split("/")[2]
     return path.replace("{id}", f"{IDS[head]}_{digits}")

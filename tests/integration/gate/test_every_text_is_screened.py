@@ -86,9 +86,7 @@ def test_a_poisoned_string_is_never_stored_clean(
         return
     assert (reply.status, reply.code) == (400, "input_rejected"), reply.text
     assert POISON not in reply.text
-    [row] = world.sql(
-        "select detail from audit_event where seq > %s and action = 'input_rejected'", before
-    )
+    [row] = world.sql("select detail from audit_event where seq > %s and action = 'input_rejected'", before)
     assert json.loads(row["detail"])["correlation_id"] == reply.json["correlation_id"]
     assert POISON not in row["detail"]
 

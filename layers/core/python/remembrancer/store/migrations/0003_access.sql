@@ -75,7 +75,7 @@ grant select, delete on memory, memory_version, passage, occurrence, hold_out, e
   relationship, support, conflict, proposal to rem_purge;
 grant update (canonical) on entity_name to rem_purge;
 grant update (scores, conflict_memory_id, conflict_version) on proposal to rem_purge;
-grant select on legal_hold, space, principal, signing_key, idempotency, outbox to rem_purge;
+grant select on legal_hold, space, principal, signing_key, idempotency to rem_purge;
 grant update (generation) on space to rem_purge;
 grant update (state, body, request_hash) on idempotency to rem_purge;
 -- A hold that was released goes with its memory (its reason is free text); one that stands can never be deleted.
@@ -104,7 +104,8 @@ grant select, insert on audit_checkpoint to rem_audit;
 grant select on tombstone to rem_audit;
 
 -- Outbox delivery and the janitor.
-grant select, update on outbox to rem_outbox;
+grant select on outbox to rem_outbox;
+grant update (claimed_until, attempts, delivered_at) on outbox to rem_outbox;
 grant select, delete on idempotency, nonce, outbox to rem_sweep;
 
 -- Functions owned by rem_definer. --------------------------------------------------------------------------
