@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
-from remembrancer.domain.screen import rejoin, tokens
+from remembrancer.domain.screen import tokens
 from remembrancer.domain.screen.context import Speech, in_quotes, speech
 from remembrancer.domain.screen.fold import latinize, may_latinize, soft_offsets, soften
 from remembrancer.domain.screen.phrases import Lexicon, PhraseIndex
+from remembrancer.domain.screen.rejoin import rejoin
 from remembrancer.domain.screen.report import (
     MAX_SIGNALS_PER_FIELD,
     ScreenReport,
@@ -17,10 +18,12 @@ from remembrancer.domain.screen.report import (
     Signal,
     build_report,
 )
-from remembrancer.domain.screen.rules import Rule, RuleSet, load_rules
+from remembrancer.domain.screen.rules import OVERFLOW, Rule, RuleSet, load_rules
 from remembrancer.domain.screen.views import Budget, Locate, View, decoded_views, original, rot13
 
 _LIMIT = MAX_SIGNALS_PER_FIELD + 1
+_WINDOW = 4096  # tokens
+_OVERLAP = 128  # tokens, more than any phrase can span
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +51,33 @@ def screen(fields: Mapping[str, str]) -> ScreenReport:
 
 def _screen_field(name: str, text: str, rules: RuleSet, budget: Budget) -> list[Signal]:
     root = original(text)
-    plain: list[Signal] = []
-    normalized: list[Signal] = []
-    for hit in _hits(text, rules):
-        severity = hit.rule.reported if hit.reported else hit.rule.severity
-        found_by = "raw" if hit.plain else "normalized"
-        signal = Signal(name, hit.rule.family, hit.rule.id, severity, hit.start, hit.end, found_by)
-        (plain if hit.plain else normalized).append(signal)
-    decoded = [
-        _encoded(name, hit, view)
-        for view in _decoded_views(root, rules, budget)
-        for hit in _hits(view.text, rules)
-        if view.decoded(hit.start, hit.end)
-    ]
-    for start, end in budget.overflows:
-        decoded.append(
-            Signal(name, "encoded_payload", "encoded.overflow", Severity.CRITICAL, start, end, "raw")
-        )
+    signals: dict[Signal, None] = {}
+    grave = 0
+    for signal in _signals(name, root, rules, budget):
+        if signal in signals or _known(signal, signals):
+            continue
+        signals[signal] = None
+        grave += signal.severity is Severity.CRITICAL
+        if grave == _LIMIT:  # the verdict is certain and the list is full
+            break
     budget.overflows.clear()
-    return plain + [signal for signal in normalized if not _known(signal, plain)] + decoded
+    return list(signals)
+
+
+def _signals(name: str, root: View, rules: RuleSet, budget: Budget) -> Iterator[Signal]:
+    """Everything found in one field: the text as written, then folded, then decoded."""
+    for hit in _hits(root.text, rules, budget):
+        severity = hit.rule.reported if hit.reported else hit.rule.severity
+        view = "raw" if hit.plain else "normalized"
+        yield Signal(name, hit.rule.family, hit.rule.id, severity, hit.start, hit.end, view)
+    for child in _decoded_views(root, rules, budget):
+        for hit in _hits(child.text, rules, budget):
+            if child.decoded(hit.start, hit.end):
+                start, end = child.locate(hit.start, hit.end)
+                view = "decoded:" + "+".join(child.chain)
+                yield Signal(name, OVERFLOW.family, hit.rule.id, Severity.CRITICAL, start, end, view)
+    for start, end in budget.overflows:
+        yield Signal(name, OVERFLOW.family, OVERFLOW.id, OVERFLOW.severity, start, end, "raw")
 
 
 def _decoded_views(root: View, rules: RuleSet, budget: Budget) -> Iterator[View]:
@@ -78,16 +89,11 @@ def _decoded_views(root: View, rules: RuleSet, budget: Budget) -> Iterator[View]
             yield rot13(view)
 
 
-def _encoded(name: str, hit: _Hit, view: View) -> Signal:
-    start, end = view.locate(hit.start, hit.end)
-    found_by = "decoded:" + "+".join(view.chain)
-    return Signal(name, "encoded_payload", hit.rule.id, Severity.CRITICAL, start, end, found_by)
-
-
-def _known(signal: Signal, others: list[Signal]) -> bool:
-    """Whether the same family was already found there, at least as grave."""
-    return any(
-        other.family == signal.family
+def _known(signal: Signal, others: Iterable[Signal]) -> bool:
+    """Whether a folded text shows only what the written one showed: same family, same place, as grave."""
+    return signal.view == "normalized" and any(
+        other.view == "raw"
+        and other.family == signal.family
         and other.start < signal.end
         and signal.start < other.end
         and (other.severity is signal.severity or other.severity is Severity.CRITICAL)
@@ -95,7 +101,7 @@ def _known(signal: Signal, others: list[Signal]) -> bool:
     )
 
 
-def _hits(text: str, rules: RuleSet) -> Iterator[_Hit]:
+def _hits(text: str, rules: RuleSet, budget: Budget) -> Iterator[_Hit]:
     """All matches in one view, spans in `text`."""
     soft = soften(text)
     to_text = _back(text, soft)
@@ -114,21 +120,23 @@ def _hits(text: str, rules: RuleSet) -> Iterator[_Hit]:
         first, last = soft_span(start, end)
         plain = soften(text[first:last]) == text[first:last].casefold()
         yield _Hit(rule, first, last, reported, plain)
-    yield from _latin_hits(soft, to_text, rules)
+    yield from _latin_hits(soft, to_text, rules, budget)
 
 
-def _latin_hits(soft: str, to_text: Locate, rules: RuleSet) -> Iterator[_Hit]:
+def _latin_hits(soft: str, to_text: Locate, rules: RuleSet, budget: Budget) -> Iterator[_Hit]:
     """Matches of words that were spelled with look-alikes, leet, separators or without spaces."""
     folded = may_latinize(soft)
     latin = latinize(soft) if folded else soft.replace("l", "i")
-    lexicon = rules.latin
-    phrases = rules.loose_phrases
-    cut = rejoin.rejoined(latin, rules.latin_words, rules.latin_lengths, rules.latin_anchors)
+    lexicon, phrases = rules.latin, rules.loose_phrases
+    again = rejoin(latin, rules.vocabulary, budget.letters)
+    budget.letters -= again.letters
+    if again.overflow:
+        yield _Hit(OVERFLOW, *to_text(*again.overflow), reported=False, plain=False)
+    cut = again.tokens
     if cut is None:
         if not folded or latin == soft.replace("l", "i"):
             return
-        phrases = rules.latin_phrases
-        cut = tokens.tokenize(latin)
+        cut, phrases = tokens.tokenize(latin), rules.latin_phrases
     for rule, start, end, reported in _phrase_hits(lexicon.encode(cut.words), lexicon, phrases):
         yield _Hit(rule, *to_text(cut.starts[start], cut.ends[end - 1]), reported=reported, plain=False)
 
@@ -136,13 +144,16 @@ def _latin_hits(soft: str, to_text: Locate, rules: RuleSet) -> Iterator[_Hit]:
 def _phrase_hits(
     codes: str, lexicon: Lexicon, phrases: PhraseIndex[Rule]
 ) -> Iterator[tuple[Rule, int, int, bool]]:
-    present = frozenset(codes)
-    data = codes.encode()
-    for rule, phrase in phrases.candidates(present):
-        for start, end in phrase.find(data, _LIMIT):
-            how = speech(codes, start, end, lexicon)
-            if how is not Speech.OPPOSITE and not (rule.narrated_clean and how is Speech.NARRATED):
-                yield rule, start, end, how is not Speech.DIRECTIVE
+    """Matches as token spans, a window of the text at a time, so that a caller that has enough can stop."""
+    for begin in range(0, max(len(codes), 1), _WINDOW):
+        offset = max(0, begin - _OVERLAP)
+        window = codes[offset : begin + _WINDOW]
+        data = window.encode()
+        for rule, phrase in phrases.candidates(frozenset(window)):
+            for start, end in phrase.find(data, _LIMIT):
+                how = speech(codes, offset + start, offset + end, lexicon)
+                if how is not Speech.OPPOSITE and not (rule.narrated_clean and how is Speech.NARRATED):
+                    yield rule, offset + start, offset + end, how is not Speech.DIRECTIVE
 
 
 def _text_hits(text: str, soft: str, to_text: Locate, rules: RuleSet) -> Iterator[_Hit]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 
 _TABLE_LIMIT = 20_000
+_MAX_EXPANSION = 4  # a few ligatures stand for whole sentences
 _KEPT_CONTROLS = "\t\n"
 _DROPPED_CATEGORIES = frozenset({"Mn", "Me", "Cf", "Cc", "Co", "Cs"})
 _PUNCTUATION = {
@@ -65,7 +66,7 @@ def soften_char(char: str) -> str:
             out.append(" ")
         elif category not in _DROPPED_CATEGORIES and part not in _BLANK_LETTERS:
             out.append(part)
-    return "".join(out)
+    return "".join(out[:_MAX_EXPANSION])
 
 
 _SOFT = _FoldTable()

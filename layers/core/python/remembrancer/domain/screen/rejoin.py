@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 import re2
 
@@ -22,38 +22,49 @@ _NOT_LETTER = re.compile(r"[\W_]+")
 _LETTER = re.compile(r"[^\W_]")
 
 
-def lengths_by_prefix(words: Collection[str]) -> dict[str, tuple[int, ...]]:
-    """First two letters -> the word lengths worth trying there, for `rejoined`."""
-    lengths: dict[str, set[int]] = {}
-    for word in words:
-        if len(word) >= 2 and word.isalpha():
-            lengths.setdefault(word[:2], set()).add(len(word))
-    return {prefix: tuple(sorted(found)) for prefix, found in lengths.items()}
+class Vocabulary:
+    """The words that letters may be put together to. A long one of them (`anchors`) gives a hidden phrase away."""
+
+    def __init__(self, words: frozenset[str], anchors: re2._Regexp) -> None:
+        self.words = words
+        self.anchors = anchors
+        lengths: dict[str, set[int]] = {}
+        for word in words:
+            if len(word) >= 2 and word.isalpha():
+                lengths.setdefault(word[:2], set()).add(len(word))
+        self.lengths = {prefix: tuple(sorted(found)) for prefix, found in lengths.items()}
 
 
-def rejoined(
-    text: str, words: Collection[str], lengths: Mapping[str, tuple[int, ...]], anchors: re2._Regexp
-) -> Tokens | None:
-    """Tokens of `text` in which chunks that are mostly known `words` are cut into those words.
+@dataclass(slots=True)
+class Rejoined:
+    """`tokens` is None when nothing was put together. `overflow` is where more than `limit` letters began."""
 
-    A chunk that is not spelled out letter by letter is cut only when one of `anchors` appears once its parts
-    are joined. None when no chunk was cut.
+    tokens: Tokens | None
+    letters: int
+    overflow: tuple[int, int] | None
+
+
+def rejoin(text: str, vocabulary: Vocabulary, limit: int) -> Rejoined:
+    """Tokens of `text` in which chunks that are mostly known words are cut into those words.
+
+    A chunk that is not spelled out letter by letter is cut only when an anchor appears once its parts are joined.
+    At most `limit` letters are cut.
     """
     tokens = Tokens([], [], [])
-    done = 0
+    done = letters = 0
+    overflow = None
     for chunk in _CHUNK.finditer(text):
         joined = _NOT_LETTER.sub("", chunk.group())
         spelled_out = len(chunk.group()) >= 2 * len(joined) - 1
-        if not spelled_out:
-            found = anchors.findall(joined)
-            if not found or set(_NOT_LETTER.split(chunk.group())).issuperset(found):
-                continue
-        covered = MIN_COVERED_SPELLED_OUT if spelled_out else MIN_COVERED
-        pieces = _cut(joined, frozenset(), words, lengths)
-        if spelled_out:
-            hinted = _cut(joined, _word_bounds(_NOT_LETTER.findall(chunk.group())), words, lengths)
-            pieces = hinted if _loss(hinted, words) <= MAX_HINT_LOSS * _loss(pieces, words) else pieces
-        if sum(len(piece) for _, _, piece in pieces if piece in words) < covered * len(joined):
+        if not spelled_out and not _hides_anchor(chunk.group(), joined, vocabulary.anchors):
+            continue
+        if letters + len(joined) > limit:
+            overflow = chunk.span()
+            break
+        letters += len(joined)
+        pieces = _best_cut(chunk.group(), joined, spelled_out, vocabulary)
+        covered = sum(len(piece) for _, _, piece in pieces if piece in vocabulary.words)
+        if covered < (MIN_COVERED_SPELLED_OUT if spelled_out else MIN_COVERED) * len(joined):
             continue
         start, end = chunk.span()
         positions = [letter.start() for letter in _LETTER.finditer(text, start, end)]
@@ -64,9 +75,29 @@ def rejoined(
             tokens.ends.append(positions[piece_end - 1] + 1)
         done = end
     if done == 0:
-        return None
+        return Rejoined(None, letters, overflow)
     append_tokens(tokens, text, done, len(text))
-    return tokens
+    return Rejoined(tokens, letters, overflow)
+
+
+def _hides_anchor(written: str, joined: str, anchors: re2._Regexp) -> bool:
+    """Whether an anchor stands in `joined` that is not a word of `written` by itself."""
+    found = anchors.search(joined)
+    return found is not None and not set(_NOT_LETTER.split(written)).issuperset(anchors.findall(joined))
+
+
+def _best_cut(
+    written: str, joined: str, spelled_out: bool, vocabulary: Vocabulary
+) -> list[tuple[int, int, str]]:
+    """The cut along the gaps of `written` where they tell words apart, else the cheapest one."""
+    free = _cut(joined, frozenset(), vocabulary)
+    if not spelled_out:
+        return free
+    bounds = _word_bounds(_NOT_LETTER.findall(written))
+    if not bounds:
+        return free
+    hinted = _cut(joined, bounds, vocabulary)
+    return hinted if _loss(hinted, vocabulary) <= MAX_HINT_LOSS * _loss(free, vocabulary) else free
 
 
 def _word_bounds(gaps: list[str]) -> frozenset[int]:
@@ -79,14 +110,15 @@ def _word_bounds(gaps: list[str]) -> frozenset[int]:
     return frozenset(number for number, gap in enumerate(gaps, 1) if gap == " ")
 
 
-def _loss(pieces: list[tuple[int, int, str]], words: Collection[str]) -> float:
-    return sum(_WORD_COST if piece in words else _LETTER_COST * len(piece) for _, _, piece in pieces)
+def _loss(pieces: list[tuple[int, int, str]], vocabulary: Vocabulary) -> float:
+    return sum(
+        _WORD_COST if piece in vocabulary.words else _LETTER_COST * len(piece) for _, _, piece in pieces
+    )
 
 
-def _cut(
-    letters: str, bounds: frozenset[int], words: Collection[str], lengths: Mapping[str, tuple[int, ...]]
-) -> list[tuple[int, int, str]]:
+def _cut(letters: str, bounds: frozenset[int], vocabulary: Vocabulary) -> list[tuple[int, int, str]]:
     """The cheapest cut into known words: letters outside them, words across `bounds` and words cost, in that order."""
+    words, lengths = vocabulary.words, vocabulary.lengths
     size = len(letters)
     cost = [0.0] * (size + 1)
     step = [1] * (size + 1)

@@ -14,7 +14,7 @@ import re2
 
 from remembrancer.domain.screen.fold import soften_char
 from remembrancer.domain.screen.phrases import Lexicon, PhraseIndex, literals_of
-from remembrancer.domain.screen.rejoin import lengths_by_prefix
+from remembrancer.domain.screen.rejoin import Vocabulary
 from remembrancer.domain.screen.report import Severity
 from remembrancer.domain.screen.views import ROT13
 
@@ -77,6 +77,22 @@ class Rule:
         return tuple(_folded(need, self.source) for need in self.needs)
 
 
+OVERFLOW = Rule(
+    id="encoded.overflow",
+    family="encoded_payload",
+    severity=Severity.CRITICAL,
+    reported=Severity.CRITICAL,
+    narrated_clean=False,
+    source="soft",
+    unicode=False,
+    phrases=(),
+    patterns=(),
+    exceptions=(),
+    needs=(),
+)
+"""Fired by what is more than the budget lets the screen decode."""
+
+
 @dataclass(frozen=True)
 class RuleSet:
     """All rules, and their phrases compiled for folded words (`soft`) and for look-alike words (`latin`)."""
@@ -112,14 +128,11 @@ class RuleSet:
         return PhraseIndex(owned, self.latin, slack=REJOINED_SLACK)
 
     @cached_property
-    def latin_words(self) -> frozenset[str]:
-        """Words and stems that letters may be put together to; none that is itself two words of prompts."""
-        joined = {"systemprompt", "systemprompts"}
-        return frozenset(word for word in (*self.latin.words, *self.latin.stems) if word not in joined)
-
-    @cached_property
-    def latin_lengths(self) -> Mapping[str, tuple[int, ...]]:
-        return lengths_by_prefix(self.latin_words)
+    def vocabulary(self) -> Vocabulary:
+        """Words and stems of the phrases; none that is itself two words that phrases know."""
+        words = {*self.latin.words, *self.latin.stems} - {"systemprompt", "systemprompts"}
+        anchors = sorted(word for word in self.latin.words if len(word) >= MIN_ANCHOR and word.isalpha())
+        return Vocabulary(frozenset(words), re2.compile("|".join(anchors), _OPTIONS))
 
     @cached_property
     def rot13_anchors(self) -> re2._Regexp:
@@ -130,12 +143,6 @@ class RuleSet:
         anchors = "|".join(sorted(word.translate(ROT13) for word in words))
         markup = "<[^a-z]{0,4}[a-z]|fpevcg|qngn:"  # any tag, `script` and `data:`
         return re2.compile(f"(?:^|[^a-z])(?:{anchors})(?:[^a-z]|$)|{markup}", _OPTIONS)
-
-    @cached_property
-    def latin_anchors(self) -> re2._Regexp:
-        """Any long word of the phrases, wherever it stands."""
-        anchors = sorted(word for word in self.latin.words if len(word) >= MIN_ANCHOR and word.isalpha())
-        return re2.compile("|".join(anchors), _OPTIONS)
 
     @cached_property
     def text_rules(self) -> tuple[Rule, ...]:

@@ -13,6 +13,7 @@ MAX_LAYERS = 3
 MAX_CANDIDATES = 8
 MAX_CANDIDATE_CHARS = 4096
 REQUEST_BUDGET_CHARS = 64 * 1024
+REQUEST_BUDGET_LETTERS = 256 * 1024
 
 _MIN_ENCODED = 16
 _MIN_READABLE = 8
@@ -56,9 +57,10 @@ class View:
 
 @dataclass(slots=True)
 class Budget:
-    """What one request may still decode."""
+    """What one request may still decode, and how many letters it may still put together to words."""
 
     chars: int = REQUEST_BUDGET_CHARS
+    letters: int = REQUEST_BUDGET_LETTERS
     overflows: list[tuple[int, int]] = field(default_factory=list)
 
 
