@@ -12,6 +12,7 @@ from remembrancer.domain.principal import authorize
 from remembrancer.domain.problems import Problem
 from remembrancer.domain.requests import RecallRequest
 from remembrancer.domain.screen import Verdict, screen
+from remembrancer.domain.terms import query_terms, scoped
 from remembrancer.flows import render
 from remembrancer.flows.context import Call, Services
 from remembrancer.flows.cursors import Cursors, instant_and_id
@@ -32,7 +33,9 @@ def recall(services: Services, call: Call, request: RecallRequest) -> dict[str, 
         width = max(LEG, 2 * request.limit)
         filters = _filters(unit, request)
         near = search.vector_leg(unit, vector, services.embedder.contract, filters, width)
-        said = search.lexical_leg(unit, request.query, filters, width)
+        words = [form for asked in query_terms(request.query) for form in asked.forms]
+        spaces = unit.principal.visible_spaces
+        said = search.lexical_leg(unit, [n for s in spaces for n in scoped(s, words)], filters, width)
         ranked = _fuse(near, said)[: request.limit * 2]
         hits = _hits(unit, ranked, request.limit)
         return {"decision": "ok" if hits else "low_confidence", "hits": hits}

@@ -11,6 +11,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from remembrancer.domain.memory import NewMemory, Passages
+from remembrancer.domain.terms import index_row
 from remembrancer.domain.time_rules import Window
 from remembrancer.store import visibility
 from remembrancer.store.database import Row, Unit
@@ -137,9 +138,9 @@ def _insert_passages(unit: Unit, memory_id: UUID, space_id: UUID, passages: Pass
     unit.run_many(
         """
         insert into passage (tenant_id, passage_id, memory_id, space_id, ordinal, span_start, span_end, rendered,
-          lexemes, embedding, contract)
+          language, terms, words, asks, dated, embedding, contract)
         values (%(tenant)s, %(id)s, %(memory)s, %(space)s, %(ordinal)s, %(start)s, %(end)s, %(rendered)s,
-          to_tsvector('english', %(rendered)s), %(vector)s::halfvec, %(contract)s)
+          %(language)s, %(terms)s, %(words)s, %(asks)s, %(dated)s, %(vector)s::halfvec, %(contract)s)
         """,
         [
             {
@@ -151,6 +152,7 @@ def _insert_passages(unit: Unit, memory_id: UUID, space_id: UUID, passages: Pass
                 "start": text.start,
                 "end": text.end,
                 "rendered": text.rendered,
+                **index_row(space_id, text.rendered),
                 "vector": vector_text(vector),
                 "contract": passages.contract,
             }

@@ -72,24 +72,18 @@ def vector_leg(unit: Unit, vector: Any, contract: str, filters: Mapping[str, Any
     )
 
 
-def lexical_leg(unit: Unit, query: str, filters: Mapping[str, Any], limit: int) -> list[Row]:
-    """{passage_id, memory_id, version, score} by full text, best first.
-
-    The query's own lexemes are OR-ed: PostgreSQL parses the text, so no query syntax of the user is ever read.
-    """
+def lexical_leg(unit: Unit, terms: list[int], filters: Mapping[str, Any], limit: int) -> list[Row]:
+    """{passage_id, memory_id, version, score} by shared terms, best first."""
     return unit.rows(
         f"""
-        with asked as (
-          select string_agg(quote_literal(lexeme), ' | ')::tsquery as query
-          from unnest(to_tsvector('english', %(query)s))
-        )
-        select p.passage_id, p.memory_id, v.version, ts_rank_cd(p.lexemes, asked.query, 1) as score
-        from asked, passage p {visibility.JOIN}
-        where p.tenant_id = %(tenant)s and p.space_id = any (rem_spaces()) and p.lexemes @@ asked.query
+        select p.passage_id, p.memory_id, v.version,
+               (select count(*) from unnest(%(terms)s::bigint[]) as t(term) where t.term = any (p.terms)) as score
+        from passage p {visibility.JOIN}
+        where p.tenant_id = %(tenant)s and p.space_id = any (rem_spaces()) and p.terms && %(terms)s::bigint[]
           and {visibility.live(known_at=filters["known_at"])} {_FILTERS}
         order by score desc, p.passage_id limit %(limit)s
         """,
-        {"query": query, "tenant": unit.tenant_id, "limit": limit, **filters},
+        {"terms": terms, "tenant": unit.tenant_id, "limit": limit, **filters},
     )
 
 

@@ -30,10 +30,27 @@ EXPIRY = """coalesce(v.expires_at, m.created_at + make_interval(days => (%(reten
 _NOT_DECAYED = f"%(at)s < {EXPIRY}"
 
 
-def live(*, known_at: datetime | None = None) -> str:
-    """The SQL predicate of the asked view: believed (now, or at known_at), valid at `at`, not held, not decayed."""
+def live(*, known_at: datetime | None = None, decayed: bool = False) -> str:
+    """The SQL predicate of the asked view: believed (now, or at known_at), valid at `at`, not held, and not decayed
+    unless `decayed`."""
     believed = _BELIEVED_NOW if known_at is None else _BELIEVED_THEN
-    return f"{believed} and {_VALID} and {_NOT_DECAYED} and {NOT_HELD}"
+    kept = "true" if decayed else _NOT_DECAYED
+    return f"{believed} and {_VALID} and {kept} and {NOT_HELD}"
+
+
+def live_edge(*, known_at: datetime | None = None) -> str:
+    """The same of a relationship version (alias r)."""
+    believed = _BELIEVED_NOW if known_at is None else _BELIEVED_THEN
+    return f"{believed} and {_VALID}".replace("v.", "r.")
+
+
+def recallable(*, known_at: datetime | None = None, decayed: bool = False) -> str:
+    """Live, and not evidence without a conclusion: what `/remember` admitted is recalled only through a
+    relationship that it supports in the asked view (the hydration boundary)."""
+    return f"""{live(known_at=known_at, decayed=decayed)} and (m.admitted_by <> 'remember' or exists (
+      select from support s join relationship r on r.tenant_id = s.tenant_id
+        and r.relationship_id = s.relationship_id and r.version = s.version
+      where s.tenant_id = m.tenant_id and s.memory_id = m.memory_id and {live_edge(known_at=known_at)}))"""
 
 
 def view(
