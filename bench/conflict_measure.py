@@ -1,8 +1,11 @@
 """How often a conflict is found, missed and invented (gate.md, section 2).
 
-Two measurements: labelled pairs of our own (bench/corpus/conflicts.jsonl; half of them are never looked at
-while the rules are written), and the LoCoMo conversations read turn by turn as if each turn were a new
-memory, where nearly every conflict found is a false one.
+Two measurements: labelled pairs of our own (bench/corpus/conflicts.jsonl), and the LoCoMo conversations read
+turn by turn as if each turn were a new memory, where nearly every conflict found is a false one.
+
+The pairs were written in three rounds, each measured once before anyone looked at its failures: precision
+0.98, 0.96, 1.00 and recall 0.87, 0.90, 0.89. After the first two the failures were read and the rules made
+more general, so only `held_out` (the third round) says something about pairs that the rules have not seen.
 """
 
 from __future__ import annotations

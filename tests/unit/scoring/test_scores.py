@@ -121,4 +121,6 @@ def test_confidence_refuses_an_unknown_assertion_kind() -> None:
 
 def test_every_score_is_json() -> None:
     parts = [novelty((A, 0.5), B), salience("x" * 30, 2), confidence("connector:a", True, "inferred")]
-    assert json.loads(json.dumps([part.to_dict() for part in parts]))[0]["nearest_memory_id"] == f"mem_{B.hex}"
+    assert (
+        json.loads(json.dumps([part.to_dict() for part in parts]))[0]["nearest_memory_id"] == f"mem_{B.hex}"
+    )

@@ -152,9 +152,12 @@ def _read_clause(text: str, start: int, end: int, tokens: list[Token], speaker: 
     if not 2 <= len(tokens) <= MAX_TOKENS:
         return None
     tokens = _without_lead(tokens)
+    labelled = _labelled(text, start, end, speaker)
+    if labelled is not None:
+        return labelled
     found = _find_verb(tokens)
     if found is None:
-        return _labelled(text, start, end, speaker)
+        return None
     at, imperative = found
     group = _verb_group(tokens, at)
     if group is None:
@@ -192,7 +195,7 @@ def _finish(
     relative = bool(lexicon.RELATIVE_TIME.intersection(words)) or any(
         a in ("last", "next", "this") and b in lexicon.RELATIVE_PERIODS for a, b in pairwise(words)
     )
-    first = any(word in lexicon.FIRST_PERSON for word in words[: len(subject)])
+    first = bool(subject) and words[0] in ("i", "we")
     key = subject_key(subject, speaker)
     if not imperative and (not key or (subject and words[0] in lexicon.UNRESOLVED)):
         return None
@@ -262,8 +265,17 @@ def _labelled(text: str, start: int, end: int, speaker: str | None) -> Clause | 
     value = _tokens(text, start + match.start(2), start + match.end(2))
     if not subject or not value or len(subject) > 6 or len(value) > 8:
         return None
+    words = {token.text.lower() for token in (*subject, *value)}
+    if words & lexicon.AUXILIARIES or (len(subject) == 1 and not _is_label(subject[0], value)):
+        return None
     group = _Group(("be",), tuple(_content(value)), False, "present")
     return _finish(text, subject, group, speaker, label=True)
+
+
+def _is_label(word: Token, value: Sequence[Token]) -> bool:
+    """A single word before a colon names an attribute, or else perhaps a speaker."""
+    exact = len(value) == 1 and (value[0].measure is not None or value[0].named)
+    return _plain_key(word.text) in lexicon.ATTRIBUTES or exact
 
 
 def _without_lead(tokens: list[Token]) -> list[Token]:
@@ -281,7 +293,7 @@ def _find_verb(tokens: Sequence[Token]) -> tuple[int, bool] | None:
     second = _word_at(tokens, 1)
     command = first == "never" or (first == "do" and second == "not") or first == "always"
     head = 2 if first == "do" else 1 if command else 0
-    if head < len(tokens) and (command or not tokens[head].named) and _is_base_verb(tokens[head]):
+    if head < len(tokens) and not tokens[head].named and (command or _is_base_verb(tokens[head])):
         later = {token.text.lower() for token in tokens[head + 1 :]}
         if not later & lexicon.AUXILIARIES and len(tokens) > head + 1:
             return 0, True
@@ -422,6 +434,8 @@ def _verb_group(tokens: Sequence[Token], at: int) -> _Group | None:
             break
     if not verb:
         return None
+    if perfect and not any(token.key == "since" for token in tokens[index:]):
+        tense = "past"  # `has lived in Rome` says that she once did
     return _close_group(verb, list(tokens[index:]), negations, tense)
 
 
@@ -453,8 +467,14 @@ def _close_group(verb: list[str], rest: list[Token], negations: int, tense: Tens
     if head in lexicon.OPPOSITES and (verb[0] == "be" or head in lexicon.OPPOSITE_VERBS):
         negations += 1
         verb = [*verb[:-1], lexicon.OPPOSITES[head]]
+    if head in _SWITCHES and content and content[-1].key == "off":
+        negations += 1
+        content = [*content[:-1], replace(content[-1], key="on")]
     verb = [lexicon.SYNONYMS.get(part, part) for part in verb]
     return _Group(tuple(verb), tuple(content), bool(negations % 2), tense)
+
+
+_SWITCHES = frozenset({stem("turn"), stem("switch"), "be"})
 
 
 def _is_state(content: Sequence[Token]) -> bool:
@@ -500,7 +520,7 @@ def _content(tokens: Sequence[Token]) -> list[Token]:
     article = False
     for token in tokens:
         word = token.text.lower()
-        if word in lexicon.ARTICLES:
+        if word in lexicon.ARTICLES and not (token.named and kept and kept[-1].named):  # but `Building A`
             article = True
         elif word not in lexicon.FILLERS:
             kept.append(replace(token, article=True) if article else token)

@@ -159,7 +159,11 @@ def _compare_facts(a: Fact, b: Fact) -> _Finding | None:
         return _Finding("polarity", text, a.span, b.span)
     if apart is not True or not (a.single or b.single) or not (a.named and b.named):
         return None
-    text = f"A subject has one value for {what} at a time; the candidate and the memory give two."
+    text = f"A subject has one value for {what} at a time; candidate and memory give two."
+    measure = _whole_measure(a.object)
+    if measure is not None and a.span is not None and b.span is not None:
+        reason: Reason = "number" if kind_of(measure) == "number" else "date"
+        return _Finding(reason, text, a.span, b.span)
     return _Finding("single_valued_relation", text, a.span, b.span)
 
 
@@ -288,7 +292,7 @@ def _number_slot(clause: Clause, before: Sequence[Token]) -> bool:
     if label is not None and label.named and head in lexicon.PLURAL_VERBS and head != stem("use"):
         return False
     if clause.tense == "past":
-        return not clause.first_person and head not in lexicon.REPEATABLE
+        return not clause.first_person and (clause.verb[0] == "be" or head not in lexicon.REPEATABLE)
     return True
 
 
@@ -301,7 +305,9 @@ def _date_slot(clause: Clause, before: Sequence[Token]) -> bool:
     if preposition in ("before", "after", "from"):
         return False
     if verb == ("be",):
-        return not clause.first_person and len(before) <= 1
+        return not (clause.first_person and len(clause.subject) == 1) and len(before) <= 1
+    if clause.definite and clause.tense == "present" and any(isinstance(t.measure, Date) for t in before):
+        return True  # `on Tuesdays at 19:00` beside `on Tuesdays at 20:00`
     if verb in lexicon.DATED_FRAMES or (*verb, *(token.key for token in before[:1])) in lexicon.DATED_FRAMES:
         return clause.tense != "past" or not clause.first_person or verb[-1] in lexicon.ONE_TIME
     return verb[-1] in lexicon.ONE_TIME
@@ -386,13 +392,17 @@ def _around(clause: Clause, slot: Sequence[Token]) -> str:
     tokens = clause.complement
     first = next(i for i, token in enumerate(tokens) if token.start == slot[0].start)
     last = first + len(slot) - 1
-    while first > 0 and tokens[first - 1].named and tokens[first].start - tokens[first - 1].end == 1:
+    while first > 0 and tokens[first - 1].named and _touch(clause, tokens[first - 1], tokens[first]):
         first -= 1
     while (
-        last + 1 < len(tokens) and tokens[last + 1].named and tokens[last + 1].start - tokens[last].end == 1
+        last + 1 < len(tokens) and tokens[last + 1].named and _touch(clause, tokens[last], tokens[last + 1])
     ):
         last += 1
     return clause.text[tokens[first].start - clause.start : tokens[last].end - clause.start]
+
+
+def _touch(clause: Clause, left: Token, right: Token) -> bool:
+    return clause.text[left.end - clause.start : right.start - clause.start] in (" ", ". ")
 
 
 def _is_value(token: Token) -> bool:
@@ -421,9 +431,13 @@ def objects_differ(a: str, b: str) -> bool | None:
         return False
     if not left or not right:
         return None
+    if not any(c.isalpha() for c in left + right):
+        return _digits(left) != _digits(right)  # +1 202 555 0143 and +1-202-555-0143
     if any(c in text for text in (left, right) for c in "@/:") or (_has_digit(left) and _has_digit(right)):
         return True
     p, q = left.split(), right.split()
+    if all(len(words) == 1 and set(words[0]) & set("-_.") for words in (p, q)) and (a + b).islower():
+        return True  # identifiers, not one name spelled twice
     if set(p) <= set(q) or set(q) <= set(p) or _initials(p) == right or _initials(q) == left:
         return None
     if _place_rank(left) != _place_rank(right):
@@ -461,7 +475,7 @@ def _place_rank(key: str) -> int:
 
 
 def _maybe_same_word(x: str, y: str) -> bool:
-    if x == y or lexicon.NICKNAMES.get(x, x) == lexicon.NICKNAMES.get(y, y):
+    if x == y or _synonym(x) == _synonym(y) or lexicon.NICKNAMES.get(x, x) == lexicon.NICKNAMES.get(y, y):
         return True
     shorter, longer = sorted((x, y), key=len)
     if len(shorter) >= 4 and longer.startswith(shorter):
@@ -471,3 +485,12 @@ def _maybe_same_word(x: str, y: str) -> bool:
 
 def _has_digit(text: str) -> bool:
     return any(c.isdigit() for c in text)
+
+
+def _digits(text: str) -> str:
+    return "".join(c for c in text if c.isdigit())
+
+
+def _synonym(word: str) -> str:
+    key = stem(word)
+    return lexicon.SYNONYMS.get(key, key)

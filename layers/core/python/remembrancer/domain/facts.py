@@ -63,11 +63,14 @@ _PREDICATE_ALIASES = {
         ("birthplace", "born_in place_of_birth"),
         ("deadline", "due due_on due_date"),
     )
-    for alias in aliases.split()
+    for name in (predicate, *aliases.split())
+    for alias in (name, "_".join(stem(part) for part in name.split("_")))
 }
 _HAS_ATTRIBUTES = frozenset(
     stem(word) for word in ("e-mail", "mail", "phone", "address", "birthday", "salary")
 )
+_BREAK = re.compile(r"[,;:()\[\]]")
+_SEATS = frozenset(stem(word) for word in ("headquarters", "residence", "home"))
 _FEW_WORDS = 6
 
 
@@ -136,6 +139,10 @@ def _attributes(clause: Clause) -> Iterator[Fact]:
         return
     owner, attribute_words = split
     first = clause.complement[0]
+    if first.key == "in" and owner and attribute_words[-1] in _SEATS:
+        seat = _fact(clause, "located_in", clause.complement[1:], single=True)
+        if seat is not None:
+            yield replace(seat, subject=" ".join(owner))
     if first.key in lexicon.PREPOSITIONS:
         return
     if first.article and not is_attribute(attribute_words):
@@ -160,7 +167,7 @@ def _roles(clause: Clause) -> Iterator[Fact]:
     if "of" in keys[1:4]:
         at = keys.index("of", 1)
         role = clause.complement[at - 1].key
-        owner = _object(clause.complement[at + 1 :])
+        owner = _object(clause, clause.complement[at + 1 :])
         unique = role in lexicon.UNIQUE_ROLES
         if owner and (unique or role in lexicon.ATTRIBUTES) and not clause.complement[0].article:
             owner_text = _text(clause, owner)
@@ -196,7 +203,7 @@ def _lifetime(clause: Clause) -> Iterator[Fact]:
         name = "birthday" if what == "birth" else "founded_on"
         yield _make(clause, " ".join(clause.subject_key), name, complement[1:2], True, dated=True)
     elif what == "birth" and complement[1].named:
-        yield _make(clause, " ".join(clause.subject_key), "birthplace", _object(complement[1:]), True)
+        yield _make(clause, " ".join(clause.subject_key), "birthplace", _object(clause, complement[1:]), True)
 
 
 def split_attribute(clause: Clause) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
@@ -229,7 +236,7 @@ def _attribute_name(words: Sequence[str]) -> str:
 
 
 def _fact(clause: Clause, predicate: str, tokens: Sequence[Token], *, single: bool) -> Fact | None:
-    found = _object(tokens)
+    found = _object(clause, tokens)
     if not found:
         return None
     return _make(clause, " ".join(clause.subject_key), predicate, found, single)
@@ -255,11 +262,11 @@ def _make(
         negative=clause.negative,
         single=single,
         window=(None, None) if interval is None else (interval.valid_from, interval.valid_to),
-        span=(clause.start, clause.end),
+        span=(tokens[0].start, tokens[-1].end) if tokens else (clause.start, clause.end),
     )
 
 
-def _object(tokens: Sequence[Token]) -> tuple[Token, ...]:
+def _object(clause: Clause, tokens: Sequence[Token]) -> tuple[Token, ...]:
     """The leading noun phrase of `tokens`; empty when it is a list or too long to be a plain object."""
     kept: list[Token] = []
     for token in tokens:
@@ -267,8 +274,8 @@ def _object(tokens: Sequence[Token]) -> tuple[Token, ...]:
             return ()
         if token.text.lower() in lexicon.STOPS:
             break
-        if kept and token.start - kept[-1].end > 1:
-            break  # a comma, a bracket
+        if kept and _BREAK.search(clause.text, kept[-1].end - clause.start, token.start - clause.start):
+            break
         kept.append(token)
     return tuple(kept) if len(kept) <= _FEW_WORDS else ()
 

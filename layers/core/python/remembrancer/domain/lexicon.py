@@ -155,13 +155,12 @@ FILLERS = _words(
 """Words that change nothing a comparison looks at."""
 ARTICLES = frozenset({"a", "an"})
 DETERMINERS = _words("the a an my our your his her its their this that these those")
-FIRST_PERSON = _words("i we my our me us mine ours myself")
 UNRESOLVED = _words(
     "he she it they you this that these those his her its their your one who which someone somebody anyone"
     " everyone everybody something anything everything there here what"
 )
 """A subject of these names nothing that another sentence shares."""
-TITLES = _words("mr mrs ms dr prof professor doctor sir")
+TITLES = _words("mr mrs ms dr prof sir")
 LEGAL_FORMS = _words("inc corp corporation ltd llc gmbh ag co company limited plc sa bv")
 STOPS = _words(
     "and but while whereas because since as with who which that where when although though after before until"
@@ -184,7 +183,17 @@ VERBS = _stems(
     " bill invoice deliver assign route forward terminate validate verify check restart reboot scale shut"
     " turn represent house seat feature date rank vote elect appoint succeed replace inherit suffer carry"
     " lack refuse avoid stop quit tolerate ride fly sing paint wire mount export import compile render back"
-    " eject charge weigh stock guard"
+    " eject stock guard preserve grant format guarantee ensure affect apply fix solve cause create reduce"
+    " improve recommend suggest describe define display show hide print generate emit consume produce publish"
+    " subscribe register unregister sort filter index search update upgrade downgrade install remove add edit"
+    " change modify convert parse sanitize escape authenticate authorize trust monitor alert notify warn"
+    " escalate trigger schedule execute launch invoke call respond reply answer forbid honor honour respect"
+    " obey enforce violate prevent protect expose reveal share distribute inherit extend implement override"
+    " wrap contain comprise form involve handle tolerate survive grow harvest plant breed shelter feed groom"
+    " treat cure prescribe diagnose operate repair rent lease borrow lend insure refund exchange import"
+    " organize organise host chair coach referee perform rehearse record film direct edit paint sculpt"
+    " translate interpret speak sign negotiate vote campaign govern rule tax fund finance sponsor donate"
+    " volunteer serve deploy patrol arrest convict commute swim climb hike sail row ski skate box"
 )
 """Main verbs that a clause may turn on when it has no auxiliary."""
 REPEATABLE = _stems(
@@ -200,7 +209,8 @@ PLURAL_VERBS = _stems(
 """What one may do to several things at once: another object is no contradiction."""
 ONE_TIME = _stems(
     "die founded launch release sign join graduate marry retire acquire publish complete approve adopt move"
-    " relocate establish create"
+    " relocate establish create ratify invent discover inaugurate demolish abolish incorporate merge patent"
+    " discontinue decommission write design film elect appoint finalize pass grant"
 )
 """What happens to a subject once: another date contradicts."""
 
@@ -339,7 +349,6 @@ OPPOSITES: dict[str, str] = {
         ("responsive", "unresponsive"),
         ("compatible", "incompatible"),
         ("tolerant", "intolerant"),
-        ("paid", "unpaid"),
         ("finished", "unfinished"),
         ("limited", "unlimited"),
         ("have", "lack"),

@@ -93,6 +93,9 @@ _UNITS: dict[str, tuple[str, float]] = {
 # 1 GB is 1,000 MB to a disk and 1,024 to a memory bank: both count as equal.
 _TOLERANCE = {"bytes": 0.1, "length": 0.005, "mass": 0.005}
 _ROUGH = 0.1
+_APPROXIMATE = frozenset(
+    {"about", "around", "roughly", "approximately", "approx", "nearly", "almost", "circa", "ca", "~", "≈"}
+)
 
 Reading = tuple[int | None, int | None, int | None, int | None]
 """Year, month, day, weekday (Monday is 0); None where the text does not say."""
@@ -100,11 +103,11 @@ Reading = tuple[int | None, int | None, int | None, int | None]
 
 @dataclass(frozen=True)
 class Number:
-    """A quantity in the base unit of its dimension; `rough` when the text says about, over, at least."""
+    """A quantity in the base unit of its dimension; `bound` is what the text limits it with (`at least`)."""
 
     readings: tuple[float, ...]
     dimension: str | None = None
-    rough: bool = False
+    bound: str = ""
 
 
 @dataclass(frozen=True)
@@ -178,9 +181,9 @@ _YEAR_BEFORE = re.compile(
     r"|summer|spring|autumn|fall|winter|around|circa|for)[ -]$",
     _FLAGS,
 )
-_ROUGH_BEFORE = re.compile(
-    r"(?:\b(?:about|around|roughly|approximately|approx|nearly|almost|over|under|above|below|up to|at least"
-    r"|at most|(?:more|less|fewer|greater) than|circa|ca)\.?\s{1,4}|[~≈<>≥≤]\s?)(?:the\s{1,4})?$",
+_BOUND_BEFORE = re.compile(
+    r"((?:\b(?:about|around|roughly|approximately|approx|nearly|almost|over|under|above|below|up to|at least"
+    r"|at most|(?:more|less|fewer|greater) than|circa|ca)\b|[~≈<>≥≤]))\.?\s{0,4}(?:the\s{1,4})?$",
     _FLAGS,
 )
 _ANGLO = re.compile(r"\d{1,3}(?:,\d{3})*(?:\.\d+)?|\d+\.\d+")
@@ -332,10 +335,11 @@ def _number_at(text: str, position: int) -> Found | None:
         if spelled is None:
             return None
         numbers, end, dimension = _scaled(text, spelled[1], (spelled[0],), "")
-    rough = _ROUGH_BEFORE.search(text[max(0, position - 24) : position]) is not None
+    limit = _BOUND_BEFORE.search(text[max(0, position - 24) : position])
+    bound = limit[1].lower() if limit else ""
     if text.startswith("+", end):
-        rough, end = True, end + 1
-    return Found(Number(numbers, dimension, rough), position, end)
+        bound, end = "at least", end + 1
+    return Found(Number(numbers, dimension, bound), position, end)
 
 
 def _figures(digits: str) -> tuple[float, ...]:
@@ -402,10 +406,10 @@ def _scaled(
 def _numbers_differ(a: Number, b: Number) -> bool | None:
     if a.dimension != b.dimension:
         return None  # `3` beside `3 GB`: the unit may merely be left out
-    slack = _ROUGH if a.rough or b.rough else _TOLERANCE.get(a.dimension or "", 1e-9)
+    slack = _ROUGH if {a.bound, b.bound} & _APPROXIMATE else _TOLERANCE.get(a.dimension or "", 1e-9)
     if any(_close(x, y, slack) for x in a.readings for y in b.readings):
         return False
-    return None if a.rough or b.rough else True  # more than 100, and 150: both can hold
+    return True if a.bound == b.bound else None  # more than 100, and 150: both can hold
 
 
 def _close(x: float, y: float, slack: float) -> bool:
