@@ -10,8 +10,7 @@ import re2
 from remembrancer.domain.screen.tokens import Tokens, append_tokens
 
 LONG_WORD = 16
-MIN_COVERED = 0.7
-MIN_COVERED_SPELLED_OUT = 0.4
+AROUND_ANCHOR = 64  # letters
 _GAP = r"(?:[^\w@]{1,9}|_{1,3})"
 _SPELLED_OUT = rf"(?<![^\W_])[^\W_](?:{_GAP}[^\W_]){{5,}}(?![^\W_])"
 _PULLED_APART = r"[^\W_]+(?:(?:[^\w\s@:/]{1,3}|_{1,3})[^\W_]+)+"
@@ -25,9 +24,10 @@ _LETTER = re.compile(r"[^\W_]")
 class Vocabulary:
     """The words that letters may be put together to. A long one of them (`anchors`) gives a hidden phrase away."""
 
-    def __init__(self, words: frozenset[str], anchors: re2._Regexp) -> None:
+    def __init__(self, words: frozenset[str], anchors: frozenset[str]) -> None:
         self.words = words
-        self.anchors = anchors
+        self.anchors = re2.compile("|".join(sorted(anchors)))
+        self.shortest_anchor = min(map(len, anchors))
         lengths: dict[str, set[int]] = {}
         for word in words:
             if len(word) >= 2 and word.isalpha():
@@ -45,32 +45,31 @@ class Rejoined:
 
 
 def rejoin(text: str, vocabulary: Vocabulary, limit: int) -> Rejoined:
-    """Tokens of `text` in which chunks that are mostly known words are cut into those words.
+    """Tokens of `text` in which chunks that hide known words are cut into those words.
 
-    A chunk that is not spelled out letter by letter is cut only when an anchor appears once its parts are joined.
-    At most `limit` letters are cut.
+    Letters that are all apart are always cut; other chunks only around anchors that appear once the parts are
+    joined. At most `limit` letters are cut.
     """
     tokens = Tokens([], [], [])
     done = letters = 0
     overflow = None
     for chunk in _CHUNK.finditer(text):
-        joined = _NOT_LETTER.sub("", chunk.group())
-        spelled_out = len(chunk.group()) >= 2 * len(joined) - 1
-        if not spelled_out and not _hides_anchor(chunk.group(), joined, vocabulary.anchors):
+        written = chunk.group()
+        joined = _NOT_LETTER.sub("", written)
+        spelled_out = len(written) >= 2 * len(joined) - 1
+        windows = [(0, len(joined))] if spelled_out else _windows(written, joined, vocabulary)
+        if not windows:
             continue
-        if letters + len(joined) > limit:
+        letters += sum(end - start for start, end in windows)
+        if letters > limit:
             overflow = chunk.span()
             break
-        letters += len(joined)
-        pieces = _best_cut(chunk.group(), joined, spelled_out, vocabulary)
-        covered = sum(len(piece) for _, _, piece in pieces if piece in vocabulary.words)
-        if covered < (MIN_COVERED_SPELLED_OUT if spelled_out else MIN_COVERED) * len(joined):
-            continue
         start, end = chunk.span()
-        positions = [letter.start() for letter in _LETTER.finditer(text, start, end)]
         append_tokens(tokens, text, done, start)
-        for piece_start, piece_end, piece in pieces:
-            tokens.words.append(piece)
+        positions = [letter.start() for letter in _LETTER.finditer(text, start, end)]
+        bounds = _word_bounds(_NOT_LETTER.findall(written)) if spelled_out else frozenset()
+        for piece_start, piece_end in _cut_windows(joined, windows, bounds, vocabulary):
+            tokens.words.append(joined[piece_start:piece_end])
             tokens.starts.append(positions[piece_start])
             tokens.ends.append(positions[piece_end - 1] + 1)
         done = end
@@ -80,24 +79,48 @@ def rejoin(text: str, vocabulary: Vocabulary, limit: int) -> Rejoined:
     return Rejoined(tokens, letters, overflow)
 
 
-def _hides_anchor(written: str, joined: str, anchors: re2._Regexp) -> bool:
-    """Whether an anchor stands in `joined` that is not a word of `written` by itself."""
-    found = anchors.search(joined)
-    return found is not None and not set(_NOT_LETTER.split(written)).issuperset(anchors.findall(joined))
+def _windows(written: str, joined: str, vocabulary: Vocabulary) -> list[tuple[int, int]]:
+    """The parts of `joined` around anchors, if any of them is not a word of `written` by itself."""
+    if len(joined) < vocabulary.shortest_anchor or vocabulary.anchors.search(joined) is None:
+        return []
+    found = list(vocabulary.anchors.finditer(joined))
+    if set(_NOT_LETTER.split(written)).issuperset(match.group() for match in found):
+        return []
+    windows: list[tuple[int, int]] = []
+    for match in found:
+        start, end = max(0, match.start() - AROUND_ANCHOR), min(len(joined), match.end() + AROUND_ANCHOR)
+        if windows and start <= windows[-1][1]:
+            start = windows.pop()[0]
+        windows.append((start, end))
+    return windows
 
 
-def _best_cut(
-    written: str, joined: str, spelled_out: bool, vocabulary: Vocabulary
-) -> list[tuple[int, int, str]]:
-    """The cut along the gaps of `written` where they tell words apart, else the cheapest one."""
-    free = _cut(joined, frozenset(), vocabulary)
-    if not spelled_out:
-        return free
-    bounds = _word_bounds(_NOT_LETTER.findall(written))
+def _cut_windows(
+    joined: str, windows: list[tuple[int, int]], bounds: frozenset[int], vocabulary: Vocabulary
+) -> list[tuple[int, int]]:
+    """Spans of pieces; what lies between windows is one piece each."""
+    pieces: list[tuple[int, int]] = []
+    done = 0
+    for start, end in windows:
+        if done < start:
+            pieces.append((done, start))
+        pieces.extend(
+            (start + first, start + last) for first, last in _best_cut(joined[start:end], bounds, vocabulary)
+        )
+        done = end
+    if done < len(joined):
+        pieces.append((done, len(joined)))
+    return pieces
+
+
+def _best_cut(letters: str, bounds: frozenset[int], vocabulary: Vocabulary) -> list[tuple[int, int]]:
+    """The cut along `bounds` where they tell words apart, else the cheapest one."""
+    free = _cut(letters, frozenset(), vocabulary)
     if not bounds:
         return free
-    hinted = _cut(joined, bounds, vocabulary)
-    return hinted if _loss(hinted, vocabulary) <= MAX_HINT_LOSS * _loss(free, vocabulary) else free
+    hinted = _cut(letters, bounds, vocabulary)
+    loss = _loss(hinted, letters, vocabulary)
+    return hinted if loss <= MAX_HINT_LOSS * _loss(free, letters, vocabulary) else free
 
 
 def _word_bounds(gaps: list[str]) -> frozenset[int]:
@@ -110,13 +133,14 @@ def _word_bounds(gaps: list[str]) -> frozenset[int]:
     return frozenset(number for number, gap in enumerate(gaps, 1) if gap == " ")
 
 
-def _loss(pieces: list[tuple[int, int, str]], vocabulary: Vocabulary) -> float:
+def _loss(pieces: list[tuple[int, int]], letters: str, vocabulary: Vocabulary) -> float:
     return sum(
-        _WORD_COST if piece in vocabulary.words else _LETTER_COST * len(piece) for _, _, piece in pieces
+        _WORD_COST if letters[start:end] in vocabulary.words else _LETTER_COST * (end - start)
+        for start, end in pieces
     )
 
 
-def _cut(letters: str, bounds: frozenset[int], vocabulary: Vocabulary) -> list[tuple[int, int, str]]:
+def _cut(letters: str, bounds: frozenset[int], vocabulary: Vocabulary) -> list[tuple[int, int]]:
     """The cheapest cut into known words: letters outside them, words across `bounds` and words cost, in that order."""
     words, lengths = vocabulary.words, vocabulary.lengths
     size = len(letters)
@@ -133,14 +157,14 @@ def _cut(letters: str, bounds: frozenset[int], vocabulary: Vocabulary) -> list[t
                 if candidate < best:
                     best, best_step = candidate, length
         cost[position], step[position] = best, best_step
-    pieces: list[tuple[int, int, str]] = []
+    pieces: list[tuple[int, int]] = []
     position = 0
     while position < size:
         end = position + step[position]
-        loose = step[position] == 1 and pieces and pieces[-1][2] not in words and position not in bounds
-        if loose:
-            pieces[-1] = (pieces[-1][0], end, letters[pieces[-1][0] : end])
+        loose = step[position] == 1 and position not in bounds
+        if loose and pieces and letters[slice(*pieces[-1])] not in words:
+            pieces[-1] = (pieces[-1][0], end)
         else:
-            pieces.append((position, end, letters[position:end]))
+            pieces.append((position, end))
         position = end
     return pieces

@@ -131,8 +131,8 @@ class RuleSet:
     def vocabulary(self) -> Vocabulary:
         """Words and stems of the phrases; none that is itself two words that phrases know."""
         words = {*self.latin.words, *self.latin.stems} - {"systemprompt", "systemprompts"}
-        anchors = sorted(word for word in self.latin.words if len(word) >= MIN_ANCHOR and word.isalpha())
-        return Vocabulary(frozenset(words), re2.compile("|".join(anchors), _OPTIONS))
+        anchors = frozenset(word for word in self.latin.words if len(word) >= MIN_ANCHOR and word.isalpha())
+        return Vocabulary(frozenset(words), anchors)
 
     @cached_property
     def rot13_anchors(self) -> re2._Regexp:

@@ -15,6 +15,7 @@ MAX_CANDIDATE_CHARS = 4096
 REQUEST_BUDGET_CHARS = 64 * 1024
 REQUEST_BUDGET_LETTERS = 256 * 1024
 
+CONTEXT_CHARS = 256
 _MIN_ENCODED = 16
 _MIN_READABLE = 8
 _ESCAPE = re.compile(
@@ -107,7 +108,7 @@ def _cut(view: View) -> View:
 
 
 def _unescaped(view: View) -> View | None:
-    """The whole text with every percent, backslash and entity escape replaced, or None when there is none."""
+    """A text and its surroundings with every percent, backslash and entity escape replaced; None without any."""
     text = view.text
     if "%" not in text and "\\" not in text and "&" not in text:
         return None
@@ -125,18 +126,26 @@ def _unescaped(view: View) -> View | None:
             pieces.append((start, end, decoded))
             size += len(part)
 
+    def add_written(start: int, end: int) -> None:
+        if end - start <= 2 * CONTEXT_CHARS:
+            add(text[start:end], start, end, False)
+        else:  # what is far from any escape is read in the view it came from
+            add(text[start : start + CONTEXT_CHARS], start, start + CONTEXT_CHARS, False)
+            add("\n\n", start + CONTEXT_CHARS, start + CONTEXT_CHARS + 2, False)
+            add(text[end - CONTEXT_CHARS : end], end - CONTEXT_CHARS, end, False)
+
     for found in _ESCAPE.finditer(text):
         kind = str(found.lastgroup)
         plain = _unescape(kind, found.group())
         if plain is None:
             continue
-        add(text[done : found.start()], done, found.start(), False)
+        add_written(done, found.start())
         add(plain, found.start(), found.end(), True)
         done = found.end()
         kinds[kind] = None
     if not kinds:
         return None
-    add(text[done:], done, len(text), False)
+    add_written(done, len(text))
 
     def locate(start: int, end: int) -> tuple[int, int]:
         first = bisect_right(out_starts, start) - 1
@@ -177,6 +186,8 @@ def _unescape(kind: str, escape: str) -> str | None:
 def _blobs(view: View) -> Iterator[View]:
     """Views of the base64 and hex runs of a text that decode to something readable."""
     for found in _HEX.finditer(view.text):
+        if not view.decoded(*found.span()):
+            continue
         data = bytes.fromhex(
             "".join(_HEX_DIGITS.findall(found.group().replace("0x", " ").replace("\\x", " ")))
         )
@@ -185,7 +196,7 @@ def _blobs(view: View) -> Iterator[View]:
             yield _blob(view, found.span(), plain, "hex")
     for found in _BASE64.finditer(view.text):
         run = found.group()
-        if len(run) < _MIN_ENCODED:
+        if len(run) < _MIN_ENCODED or not view.decoded(*found.span()):
             continue
         run = _NOT_BASE64.sub("", run)
         plain = _from_base64(run)
