@@ -7,9 +7,11 @@ window stands in its text: a request that is harmless alone is not harmless in t
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from heapq import nsmallest
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,35 +20,61 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
+QUARANTINE_AT, REJECT_AT = 0.7, 0.9
+"""Default thresholds; bench/gate.py prints the curve behind them."""
 MAX_WINDOWS = 64
 _PIECE = 300
 """Code points after which a sentence without an end is cut."""
 
-_SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+|\n+|\|(?=\S)|</[a-z]+>")
+_SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]{0,3}\s|[。！？]|\n|\|(?=\S)|</[a-z]{1,10}>")
 _WORD = re.compile(r"[^\W\d_]+(?:'[a-z]+)?")
 
 _CONCEPTS: tuple[tuple[str, str], ...] = (
-    ("override", r"ignor\w*|disregard\w*|forget|overrid\w*|bypass\w*|discard|overrul\w*|cancel|supersede\w*|instead"),
-    ("rules", r"instructions?|rules?|guidelines?|prompts?|directives?|restrictions?|polic(?:y|ies)|constraints?"),
+    (
+        "override",
+        r"ignor\w*|disregard\w*|forget|overrid\w*|bypass\w*|discard|overrul\w*|cancel|supersede\w*|instead",
+    ),
+    (
+        "rules",
+        r"instructions?|rules?|guidelines?|prompts?|directives?|restrictions?|polic(?:y|ies)|constraints?",
+    ),
     ("earlier", r"previous|prior|above|earlier|before|preceding|initial|original"),
     ("system", r"system|developer|debug|mode|root|terminal|configuration"),
-    ("reply", r"your (?:\w+ )?(?:response|reply|answer|output|summary|code|solution|implementation|program)s?"),
+    (
+        "reply",
+        r"your (?:\w+ )?(?:response|reply|answer|output|summary|code|solution|implementation|program)s?",
+    ),
     ("replying", r"(?:the|this|a) (?:response|reply|answer|output|summary)|respond|reply|answer(?:ing)?"),
-    ("secret", r"passwords?|passcode|passphrase|secrets?|credentials?|tokens?|keys?|confidential|hidden|private"),
+    (
+        "secret",
+        r"passwords?|passcode|passphrase|secrets?|credentials?|tokens?|keys?|confidential|hidden|private",
+    ),
     ("personal", r"addresse?s?|birth\w*|phone|salar(?:y|ies)|balance|residence|location|lives?"),
     ("you", r"you|your|yours|yourself"),
     ("self", r"i|i'm|i've|i'll|my|me|we|our|us|mine"),
     ("user", r"users?|customers?|clients?|visitors?"),
     ("machine", r"ai|assistants?|agents?|bots?|models?|chatbots?|llm|chatgpt|gpt|language model"),
-    ("trigger", r"whenever|next time|from now on|every time|each time|as soon as|hereafter|any time|in future"),
+    (
+        "trigger",
+        r"whenever|next time|from now on|every time|each time|as soon as|hereafter|any time|in future",
+    ),
     ("condition", r"when|if|once|until|after|should"),
-    ("stealth", r"do not (?:tell|mention|log)|never mention|without (?:telling|asking)|quietly|secretly|silently"),
+    (
+        "stealth",
+        r"do not (?:tell|mention|log)|never mention|without (?:telling|asking)|quietly|secretly|silently",
+    ),
     ("send", r"send|forward|upload|post|email|transmit|transfer|share|copy|fetch|download|submit"),
     ("persona", r"act as|acting|pretend\w*|role|roleplay|character|persona|imagine|simulate|play"),
-    ("grant", r"admin\w*|approved?|authori[sz]ed|permission|trusted|exempt\w*|cleared?|verified|rights|binding"),
+    (
+        "grant",
+        r"admin\w*|approved?|authori[sz]ed|permission|trusted|exempt\w*|cleared?|verified|rights|binding",
+    ),
     ("store", r"remember|memory|memories|save|store|persist|append|insert|include|add|integrate|embed"),
     ("always", r"always|never|must|only|shall|regardless|immediately"),
-    ("task", r"write|explain|describe|list|provide|give|tell|translate|create|compose|draft|generate|show|print"),
+    (
+        "task",
+        r"write|explain|describe|list|provide|give|tell|translate|create|compose|draft|generate|show|print",
+    ),
     ("question", r"what|who|how|why|where|which|can you|could you"),
     ("said", r"said|says|wrote|asked|reads?|claimed|called|example|told"),
 )
@@ -57,12 +85,34 @@ _TASK_START = re.compile(
     r"ignore|forget|disregard|send|forward|upload|repeat|reveal|state|say|output|convert|encode|find|calculate|"
     r"summari[sz]e|suggest|recommend|promote|offer|ensure|act|pretend|play)\b"
 )
+_SUSPECT = re.compile(
+    r"(?i)\b(?:ignor|disregard|forget|overrid|bypass|instruction|guideline|previous|prompt|system|assistant|"
+    r"password|secret|credential|token|whenever|next time|from now|never mention|do not tell|send|forward|"
+    r"upload|admin|approved|permission|remember|memory|pretend|act as|you are|your (?:reply|response|answer)|"
+    r"write|explain|translate|promote|recommend|insert|user)"
+)
 _URL = re.compile(r"https?://|www\.|\b[\w-]+\.(?:com|net|org|example|xyz|io)\b|\w@\w")
 _CODE = re.compile(r"```|[{}<>;=_]|\bimport\b|\bdef\b")
 
-SHAPES = ("length", "digits", "capitals", "foreign", "questions", "exclamations", "quotes", "url", "code", "task_start")
+SHAPES = (
+    "length",
+    "digits",
+    "capitals",
+    "foreign",
+    "questions",
+    "exclamations",
+    "quotes",
+    "url",
+    "code",
+    "task_start",
+)
 LEXICAL = (*(name for name, _ in _CONCEPTS), *SHAPES)
 """Names of the word-count features, in order."""
+
+DIMENSIONS = 384
+SCALE = np.float32(4)
+"""Brings the components of a unit vector to the order of the counts, so that one penalty suits both."""
+FEATURES = 2 * DIMENSIONS + 2 * len(LEXICAL) + 3
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
@@ -85,10 +135,39 @@ def _word_end(text: str, start: int, limit: int) -> int:
 
 def windows(text: str) -> list[tuple[int, int]]:
     """Spans of two neighbouring sentences each, overlapping by one; a lone sentence is a window."""
-    spans = sentences(text)
+    spans = [_trim(text, start, end) for start, end in sentences(text)]
     if len(spans) < 2:
         return spans
-    return [(first[0], second[1]) for first, second in zip(spans, spans[1:], strict=False)]
+    return [(first[0], second[1]) for first, second in pairwise(spans)]
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+    inner = text[start:end]
+    return start + len(inner) - len(inner.lstrip()), end - len(inner) + len(inner.rstrip())
+
+
+def choose(texts: Sequence[str]) -> list[list[str]]:
+    """The windows of every text of one request, at most MAX_WINDOWS in all.
+
+    When there are more, those with the most suspicious words are kept, so that an attack deep in a long
+    document is not lost to the budget. Linear.
+    """
+    spans = [windows(text) for text in texts]
+    if sum(map(len, spans)) > MAX_WINDOWS:
+        ranked = [
+            (-_suspicion(text, start, end), number, start, end)
+            for number, (text, own) in enumerate(zip(texts, spans, strict=True))
+            for start, end in own
+        ]
+        kept = sorted((number, start, end) for _, number, start, end in nsmallest(MAX_WINDOWS, ranked))
+        spans = [
+            [(start, end) for owner, start, end in kept if owner == number] for number in range(len(texts))
+        ]
+    return [[text[start:end] for start, end in own] for text, own in zip(texts, spans, strict=True)]
+
+
+def _suspicion(text: str, start: int, end: int) -> int:
+    return len({found.group().lower()[:4] for found in _SUSPECT.finditer(text, start, end)})
 
 
 def lexical(text: str) -> Floats:
@@ -113,14 +192,37 @@ def lexical(text: str) -> Floats:
 
 
 def features(vectors: Floats, counts: Floats) -> Floats:
-    """Features of all windows of ONE text, from their vectors (n, 384) and word counts (n, k)."""
+    """Features (n, FEATURES) of all windows of ONE text, from their vectors (n, 384) and counts (n, k)."""
     n = len(vectors)
-    alone = np.full((n, 1), float(n == 1), np.float32)
-    inside = 1 - alone
-    rest = (vectors.sum(axis=0) - vectors) / max(n - 1, 1)
-    norm = np.linalg.norm(rest, axis=1, keepdims=True)
-    rest = rest / np.maximum(norm, 1e-6) * inside
+    inside = np.full((n, 1), float(n > 1), np.float32)
+    rest = vectors.sum(axis=0) - vectors
+    rest = inside * rest / np.maximum(np.linalg.norm(rest, axis=1, keepdims=True), 1e-6)
     near = (vectors * rest).sum(axis=1, keepdims=True)
     share = inside * np.float32(np.log1p(n) / 4)
-    parts = [vectors, counts, vectors * inside, counts * inside, rest, vectors * rest * 8, inside, near, share]
+    parts = [vectors * SCALE, counts, counts * inside, rest * SCALE, inside, near, share]
     return np.concatenate(parts, axis=1).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Head:
+    """A logistic regression. `weights` has one number a feature of `features`, and the bias last."""
+
+    model_id: str
+    contract: str
+    """The vector space it was trained on; it means nothing on another."""
+    weights: NDArray[np.float32]
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Head:
+        """Raises KeyError, TypeError or ValueError when the data are not a head."""
+        weights = np.array(data["weights"], np.float32)
+        if weights.shape != (FEATURES + 1,) or not np.isfinite(weights).all():
+            raise ValueError(f"a head has {FEATURES + 1} finite weights")
+        return cls(str(data["model_id"]), str(data["contract"]), weights)
+
+    def score(self, vectors: Floats, counts: Floats) -> float:
+        """Probability 0..1 that one text is an attack, from its windows; 0 when it has none."""
+        if not len(vectors):
+            return 0.0
+        logits: Floats = features(vectors, counts) @ self.weights[:-1]
+        return float(1 / (1 + np.exp(-float(np.max(logits)) - float(self.weights[-1]))))
