@@ -280,6 +280,9 @@ def _cut(source: _Source, block: _Block, limit: int) -> Iterator[_Piece]:
 def _cut_fence(source: _Source, block: _Block, limit: int) -> Iterator[_Piece]:
     """Between lines; every part but the first re-opens the fence, every part but the last closes it."""
     opening, closing = block.fence
+    if source.at(block.first + 1) - source.at(block.first) > limit // 4:
+        yield from _cut_lines(source, block.first, block.last, limit)
+        return
     last_line = source.text[source.at(block.last - 1) : source.at(block.last)].strip()
     closed = (
         block.last - block.first > 1 and last_line.startswith(closing) and not last_line.strip(closing[0])
