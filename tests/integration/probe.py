@@ -26,7 +26,9 @@ from functions import manifest
 from local.postgres import Server
 from remembrancer import observability
 from remembrancer.api import wiring
+from remembrancer.api.app import credential_of
 from remembrancer.domain.ports import Embedder
+from remembrancer.flows.context import Call
 from remembrancer.store.database import Database
 from tests.integration.conftest import TEMPLATE
 from tests.integration.conftest import Database as TestDatabase
@@ -266,3 +268,10 @@ def logged() -> Iterator[io.StringIO]:
         for handler, stream in zip(ours, before, strict=True):
             if stream is not None:
                 handler.setStream(stream)
+
+
+def call_of(person: Person, operation: str, key: str | None = None) -> Call:
+    """What the handlers make of a request, for tests that run flows in threads of their own."""
+    claims = person.claims()
+    credential = credential_of({"requestContext": {"authorizer": {"claims": claims}}})
+    return Call(credential, str(wiring.new_id()), operation, operation, key)

@@ -62,16 +62,19 @@ def insert(unit: Unit, proposal_id: UUID, values: Mapping[str, Any]) -> UUID | N
 
 
 def get(unit: Unit, proposal_id: UUID, *, for_update: bool = False) -> Row | None:
-    locking = "for update of p" if for_update else ""
+    key = {"tenant": unit.tenant_id, "id": proposal_id}
+    if for_update:
+        # By itself: a join would go on showing who had decided before the wait for the lock.
+        unit.run("select from proposal where tenant_id = %(tenant)s and proposal_id = %(id)s for update", key)
     return unit.row(
-        f"""
+        """
         select p.*, who.name as submitter_name, who.kind as submitter_kind, decider.name as decider_name
         from proposal p
         join principal who on who.tenant_id = p.tenant_id and who.principal_id = p.submitted_by
         left join principal decider on decider.tenant_id = p.tenant_id and decider.principal_id = p.decided_by
-        where p.tenant_id = %(tenant)s and p.proposal_id = %(id)s {locking}
+        where p.tenant_id = %(tenant)s and p.proposal_id = %(id)s
         """,
-        {"tenant": unit.tenant_id, "id": proposal_id},
+        key,
     )
 
 
