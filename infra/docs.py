@@ -78,17 +78,22 @@ def _rule(name: str) -> str:
     return re.sub(r"\[.*", "", name)
 
 
-def block(text: str, name: str) -> str:
-    """The generated block of that name. Raises ValueError when the document has none."""
-    found = re.search(rf"<!-- {name}: generated -->\n(.*?)\n<!-- end {name} -->", text, re.DOTALL)
+def _find(text: str, name: str) -> re.Match[str]:
+    found = re.search(rf"(?<=<!-- {name}: generated -->\n).*?(?=\n<!-- end {name} -->)", text, re.DOTALL)
     if found is None:
         raise ValueError(f"no block {name!r}")
-    return found.group(1)
+    return found
+
+
+def block(text: str, name: str) -> str:
+    """The generated block of that name. Raises ValueError when the document has none."""
+    return _find(text, name).group()
 
 
 def with_block(text: str, name: str, body: str) -> str:
     """The document with that block replaced. Raises ValueError when it has none."""
-    return text.replace(block(text, name), body)
+    found = _find(text, name)
+    return text[: found.start()] + body + text[found.end() :]
 
 
 def fenced(diagram: str) -> str:

@@ -64,7 +64,6 @@ class Functions(Construct):
         accept(
             self.dead_letters,
             "It is the dead letter queue.",
-            "AwsSolutions-SQS3",
             "Serverless-SQSRedrivePolicy",
         )
         accept(

@@ -50,7 +50,6 @@ class Identity(Construct):
         accept(
             self.pool,
             "Threat protection needs the Plus plan; a second factor is required of everybody instead.",
-            "AwsSolutions-COG3",
             "AwsSolutions-COG8",
         )
         self.pool.add_trigger(

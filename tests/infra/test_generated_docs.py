@@ -28,6 +28,11 @@ def test_the_findings_are_the_reports(both: dict[str, Synthesized]) -> None:
     assert docs.block(docs.OPERATE.read_text(), "nag") == table
 
 
+def test_only_the_block_changes() -> None:
+    text = "a - b\n<!-- x: generated -->\n-\n<!-- end x -->\nc - d\n"
+    assert docs.with_block(text, "x", "new") == text.replace("\n-\n", "\nnew\n")
+
+
 def test_a_document_without_the_block_is_an_error() -> None:
     with pytest.raises(ValueError, match="no block 'nag'"):
         docs.with_block("nothing here", "nag", "")

@@ -26,9 +26,12 @@ def test_command_line_and_bare_run_give_the_same_bytes(dev: Synthesized, tmp_pat
     if not _CDK.exists():
         pytest.skip("the CDK command line is not installed: npm ci --prefix infra")
     outdir = tmp_path / "cli"
-    command = [str(_CDK), "synth", "--quiet", "--output", str(outdir), "--app", f"{sys.executable} app.py"]
+    command = [str(_CDK), "synth", "--quiet", "--no-notices", "--output", str(outdir)]
+    command += ["--app", f"{sys.executable} app.py"]
     accountless = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "CDK_"))}
-    environment = {**accountless, "HOME": str(tmp_path), "CDK_DISABLE_CLI_TELEMETRY": "true"}
+    nothing = {"AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull}
+    offline = {"AWS_EC2_METADATA_DISABLED": "true", "CDK_DISABLE_CLI_TELEMETRY": "true", "CI": "true"}
+    environment = {**accountless, **nothing, **offline}
     subprocess.run(command, check=True, cwd=ROOT, capture_output=True, env=environment)
     name = f"{dev.profile.prefix}.template.json"
     assert (outdir / name).read_bytes() == (dev.outdir / name).read_bytes()
