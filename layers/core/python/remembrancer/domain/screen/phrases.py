@@ -52,15 +52,19 @@ class Lexicon:
     """
 
     def __init__(self, classes: Mapping[str, Sequence[str]], literals: Iterable[str], *, latin: bool) -> None:
-        self._fold = (lambda word: latinize(soften(word))) if latin else soften
         members: dict[str, set[str]] = {}
         stems: dict[str, set[str]] = {}
         self._sequences: dict[str, list[tuple[str, ...]]] = {}
+
+        def enter(entry: str, name: str) -> None:
+            table = stems if entry.endswith("*") else members
+            word = soften(entry.removesuffix("*"))
+            if latin and not word.isascii():
+                return  # no spelling in Latin letters stands for it
+            table.setdefault(latinize(word) if latin else word, set()).add(name)
+
         for word in literals:
-            if word.endswith("*"):
-                stems.setdefault(self._fold(word[:-1]), set()).add("=" + word)
-            else:
-                members.setdefault(self._fold(word), set()).add("=" + word)
+            enter(word, "=" + word)
         for name in _NAMED.values():
             members.setdefault(name, set()).add("=" + name)
         for name, entries in classes.items():
@@ -69,11 +73,9 @@ class Lexicon:
                 if len(parts) > 1:
                     self._sequences.setdefault(name, []).append(tuple(parts))
                     for part in parts:
-                        members.setdefault(self._fold(part), set()).add("=" + part)
-                elif entry.endswith("*"):
-                    stems.setdefault(self._fold(entry[:-1]), set()).add(name)
+                        enter(part, "=" + part)
                 else:
-                    members.setdefault(self._fold(entry), set()).add(name)
+                    enter(entry, name)
         for word, names in members.items():
             for stem, stem_names in stems.items():
                 if word.startswith(stem):
@@ -107,6 +109,8 @@ class Lexicon:
         return code
 
     def _classify(self, word: str) -> str:
+        if len(word) < _STEM_KEY and word.isalpha():
+            return self.any_word
         for stem, code in self._stems.get(word[:_STEM_KEY], ()):
             if word.startswith(stem):
                 return code
@@ -174,14 +178,13 @@ class Phrase:
         after_word = False
         for element in elements:
             if element[0] in "_~":
-                blocked = self._lexicon.codes("=" + tokens.BREAK)
-                out.append(
-                    f"[^{blocked}]{{0,{element[1:]}}}" if element[0] == "_" else f".{{0,{element[1:]}}}"
-                )
+                out.append(self._filler(element[0], int(element[1:]) + self._slack))
                 after_word = False
                 continue
             optional = element.endswith("?")
             body = self._element(element.rstrip("?"))
+            if optional and not body:
+                continue
             if element == "START":
                 out.append(f"(?:^|[{self._edge}])")
             elif optional:
@@ -209,10 +212,13 @@ class Phrase:
             else:
                 singles.append(self._word(part))
         single = "".join(singles)
-        return "(?:" + "|".join(([f"[{single}]"] if single else []) + rows) + ")"
+        options = ([f"[{single}]"] if single else []) + [row for row in rows if row]
+        return f"(?:{'|'.join(options)})" if options else ""
 
     def _row(self, words: Sequence[str]) -> str:
-        return f"[{self._edge}]{{0,2}}".join(f"[{self._word(word)}]" for word in words)
+        """Words in a row; "" when the lexicon lacks one of them."""
+        codes = [self._word(word) for word in words]
+        return f"[{self._edge}]{{0,2}}".join(f"[{code}]" for code in codes) if all(codes) else ""
 
     def _word(self, word: str) -> str:
         if word.startswith("@"):

@@ -141,7 +141,11 @@ class RuleSet:
             word for word in self.soft.words if len(word) >= MIN_ROT13 and word.isascii() and word.isalpha()
         }
         anchors = "|".join(sorted(word.translate(ROT13) for word in words))
-        markup = "<[^a-z]{0,4}[a-z]|fpevcg|qngn:"  # any tag, `script` and `data:`
+        tags = "script|iframe|object|embed|meta|base|form|img|svg|body|div|start_of_turn|inst|sys|a href"
+        markup = (
+            f"fpevcg|qngn:|[<\\[]\\s*/?(?:{tags.translate(ROT13)})"  # `script`, `data:`, tags
+            "|<[^<>]*\\sba[a-z]{3,}\\s*=|<\\|[a-z_]{3,}\\|>"  # `<x onload=`, `<|user|>`
+        )
         return re2.compile(f"(?:^|[^a-z])(?:{anchors})(?:[^a-z]|$)|{markup}", _OPTIONS)
 
     @cached_property

@@ -41,10 +41,10 @@ def tokenize(text: str) -> Tokens:
 
 def append_tokens(tokens: Tokens, text: str, start: int, end: int) -> None:
     """Append the tokens of `text[start:end]`, spans counted in `text`."""
-    for found in _TOKEN.finditer(text, start, end):
-        tokens.words.append(found.group())
-        tokens.starts.append(found.start())
-        tokens.ends.append(found.end())
+    found = list(_TOKEN.finditer(text, start, end))
+    tokens.words.extend([token.group() for token in found])
+    tokens.starts.extend([token.start() for token in found])
+    tokens.ends.extend([token.end() for token in found])
 
 
 def kind(token: str) -> str:
