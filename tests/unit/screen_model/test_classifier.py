@@ -28,7 +28,7 @@ def test_sentences_and_windows_lose_nothing(text: str) -> None:
     assert "".join("".join(text[a:b].split()) for a, b in spans) == "".join(text.split())
     assert all(a < b for a, b in spans)
     covered = {place for a, b in windows(text) for place in range(a, b)}
-    assert covered >= {place for a, b in spans for place in range(a, b)}
+    assert covered >= {place for a, b in spans for place in range(a, b) if not text[place].isspace()}
 
 
 def test_a_window_is_two_neighbouring_sentences() -> None:
