@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
+
+from remembrancer.domain.names import fold
 
 Span = tuple[int, int]
 """Half-open range of code points in the original text."""
@@ -24,3 +27,12 @@ class Triple:
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     span: Span | None = None
+
+
+_NOT_WORD = re.compile(r"[^a-z0-9]+")
+
+
+def predicate_slug(text: str) -> str | None:
+    """A predicate key (`works_at`) from free words (`Works at`), or None when nothing usable is left."""
+    slug = _NOT_WORD.sub("_", fold(text)).strip("_")[:64].rstrip("_")
+    return slug if slug[:1].isalpha() else None
