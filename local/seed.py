@@ -39,6 +39,8 @@ async def migrate(invoke: Invoke) -> Any:
             raise SeedFailed(
                 f"the data are of another version ({failed}): `make clean` removes them"
             ) from None
+        if str(failed) == "Problem: database_resuming":
+            raise SeedFailed("the database does not answer") from None
         raise
 
 
