@@ -1,0 +1,84 @@
+/** Stored text on the page: always text, with signals marked, hidden characters shown, differences marked. */
+
+import { diffWordsWithSpace } from "diff";
+import type { ComponentChildren } from "preact";
+
+import type { Signal } from "./types";
+
+const NAMES: Record<number, string> = {
+  0x200b: "ZWSP", 0x200c: "ZWNJ", 0x200d: "ZWJ", 0x2060: "WJ", 0xfeff: "BOM", 0xad: "SHY",
+  0x200e: "LRM", 0x200f: "RLM", 0x202a: "LRE", 0x202b: "RLE", 0x202c: "PDF", 0x202d: "LRO", 0x202e: "RLO",
+  0x2066: "LRI", 0x2067: "RLI", 0x2068: "FSI", 0x2069: "PDI",
+};
+
+/** Joiners and selectors inside emoji and words are ordinary; everything else invisible gets a label. */
+function label(character: string): string | null {
+  const code = character.codePointAt(0) as number;
+  if (NAMES[code] !== undefined && code !== 0x200d && code !== 0x200c) return NAMES[code];
+  if (code >= 0xe0000 && code <= 0xe007f) return `TAG ${String.fromCharCode(code - 0xe0000)}`;
+  if (code < 0x20 && code !== 0x0a && code !== 0x09) return `U+${code.toString(16).padStart(4, "0").toUpperCase()}`;
+  return null;
+}
+
+function visible(text: string): ComponentChildren[] {
+  const parts: ComponentChildren[] = [];
+  let plain = "";
+  for (const character of text) {
+    const name = label(character);
+    if (name === null) {
+      plain += character;
+      continue;
+    }
+    if (plain) parts.push(plain);
+    plain = "";
+    parts.push(<span class="chip hidden-character" title="hidden character">{name}</span>);
+  }
+  if (plain) parts.push(plain);
+  return parts;
+}
+
+/** A text with the spans of its signals marked. Spans are code points. */
+export function Marked({ text, signals }: { text: string; signals: Signal[] }) {
+  const points = Array.from(text);
+  const cuts = new Set([0, points.length]);
+  for (const { start, end } of signals) {
+    cuts.add(Math.min(start, points.length));
+    cuts.add(Math.min(end, points.length));
+  }
+  const edges = [...cuts].sort((a, b) => a - b);
+  const parts = edges.slice(0, -1).map((from, index) => {
+    const to = edges[index + 1] as number;
+    const piece = visible(points.slice(from, to).join(""));
+    const over = signals.filter((s) => s.start < to && s.end > from);
+    if (over.length === 0) return <span key={from}>{piece}</span>;
+    const why = [...new Set(over.map((s) => s.family.replaceAll("_", " ")))].join(", ");
+    return (
+      <mark key={from} class={over.some((s) => s.severity === "critical") ? "critical" : ""} title={why}>
+        {piece}
+        <span class="why"> [{why}] </span>
+      </mark>
+    );
+  });
+  return <p class="stored" dir="auto">{parts}</p>;
+}
+
+/** What the new text would change in the old one, word by word. */
+export function Difference({ before, after }: { before: string; after: string }) {
+  const parts = diffWordsWithSpace(before, after, { timeout: 200 }) ?? [
+    { value: before, removed: true, added: false },
+    { value: after, added: true, removed: false },
+  ];
+  return (
+    <p class="stored" dir="auto">
+      {parts.map((part, index) =>
+        part.added ? (
+          <ins key={index}>{visible(part.value)}</ins>
+        ) : part.removed ? (
+          <del key={index}>{visible(part.value)}</del>
+        ) : (
+          <span key={index}>{visible(part.value)}</span>
+        ),
+      )}
+    </p>
+  );
+}

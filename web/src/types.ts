@@ -1,0 +1,166 @@
+/** The shapes of the API that the page reads. */
+
+export type Verdict = "clean" | "quarantine" | "reject";
+
+export interface Signal {
+  field: string;
+  family: string;
+  rule: string;
+  severity: string;
+  start: number;
+  end: number;
+  view: string;
+}
+
+export interface Screen {
+  verdict: Verdict;
+  signals: Signal[];
+  layer2?: { verdict: Verdict; score?: number; reason?: string };
+}
+
+export interface Scores {
+  novelty: { value: number; nearest_memory_id: string | null; nearest_cosine: number | null; exact_duplicate: boolean };
+  salience: { value: number; band: string; characters: number; entity_count: number };
+  confidence: { value: number; factors: { name: string; multiplier: number; reason: string }[] };
+  conflict: { reason: string; explanation: string } | null;
+}
+
+export interface Memory {
+  memory_id: string;
+  version: number;
+  text: string;
+  title: string | null;
+  author: string | null;
+  observed_at: string | null;
+  created_at: string;
+}
+
+export interface Relation {
+  subject: string;
+  predicate: string;
+  object?: string;
+  value?: { type: string; value: string; unit?: string };
+  polarity: string;
+}
+
+export interface Proposal {
+  proposal_id: string;
+  status: "pending" | "approved" | "rejected" | "expired";
+  title: string | null;
+  content: string;
+  kind: string;
+  domain: string | null;
+  author: string | null;
+  source: string;
+  assertion_kind: string;
+  observed_at: string | null;
+  valid_from: string | null;
+  valid_to: string | null;
+  memory_expires_at: string | null;
+  data_subjects: string[];
+  entities: { name: string; kind: string; aliases?: string[] }[];
+  relations: Relation[];
+  source_prompt: string | null;
+  source_prompt_verdict: Verdict | null;
+  pii: boolean;
+  masked: boolean;
+  screen: Screen;
+  scores: Scores;
+  conflict: (Memory & { scored_version: number; live: boolean }) | null;
+  content_digest: string;
+  submitted_by: { principal_id: string; name: string; kind: string };
+  created_at: string;
+  expires_at: string;
+  warn_secs: number;
+  critical_secs: number;
+  edited_at: string | null;
+  decided_at: string | null;
+  decided_by: string | null;
+  decision: { reason?: string | null; override_reason?: string | null; supersedes?: string | null } | null;
+  memory_id: string | null;
+}
+
+export interface Held {
+  memory_id: string;
+  held_for: string[];
+  created_at: string;
+  source: string;
+  masked: boolean;
+  title?: string | null;
+  content?: string;
+  kind?: string;
+  domain?: string;
+  screen?: Screen;
+  content_digest?: string;
+}
+
+export interface ConflictRow {
+  conflict_id: string;
+  reason: string;
+  explanation: string;
+  opened_at: string;
+  sides: Memory[];
+}
+
+export interface AuditEvent {
+  seq: number;
+  at: string;
+  actor: string | null;
+  actor_name: string | null;
+  actor_kind: string;
+  action: string;
+  target: string | null;
+  detail: Record<string, unknown>;
+  hash: string;
+}
+
+export interface Chain {
+  ok: boolean;
+  events: number;
+  head: string;
+  faults: { kind: string; seq: number; until: number | null }[];
+}
+
+export interface Statistics {
+  days: number;
+  decisions: number;
+  approve_rate: number | null;
+  edit_rate: number | null;
+  override_rate: number | null;
+  median_seconds_to_decide: number | null;
+  warning: string | null;
+}
+
+export interface Me {
+  principal_id: string;
+  kind: string;
+  scopes: string[];
+  capabilities: string[];
+}
+
+export interface Problem {
+  title: string;
+  status: number;
+  code: string;
+  retryable: boolean;
+  errors: { pointer: string; code: string; detail: string }[];
+  correlation_id: string;
+  outcome?: { status?: string; decided_by?: string | null };
+}
+
+export interface RowOutcome {
+  proposal_id: string;
+  outcome: "done" | "failed" | "not_attempted";
+  code?: string;
+  winner?: { decided_by?: string | null; status?: string };
+}
+
+export interface Purge {
+  dry_run: boolean;
+  erased: string[];
+  held: string[];
+  not_found: string[];
+  counts: Record<string, number>;
+  tombstones?: string[];
+  remains?: string;
+}
