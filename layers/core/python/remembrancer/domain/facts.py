@@ -167,7 +167,7 @@ def _roles(clause: Clause) -> Iterator[Fact]:
     if "of" in keys[1:4]:
         at = keys.index("of", 1)
         role = clause.complement[at - 1].key
-        owner = _object(clause, clause.complement[at + 1 :])
+        owner = object_of(clause, clause.complement[at + 1 :])
         unique = role in lexicon.UNIQUE_ROLES
         if owner and (unique or role in lexicon.ATTRIBUTES) and not clause.complement[0].article:
             owner_text = _text(clause, owner)
@@ -203,7 +203,9 @@ def _lifetime(clause: Clause) -> Iterator[Fact]:
         name = "birthday" if what == "birth" else "founded_on"
         yield _make(clause, " ".join(clause.subject_key), name, complement[1:2], True, dated=True)
     elif what == "birth" and complement[1].named:
-        yield _make(clause, " ".join(clause.subject_key), "birthplace", _object(clause, complement[1:]), True)
+        yield _make(
+            clause, " ".join(clause.subject_key), "birthplace", object_of(clause, complement[1:]), True
+        )
 
 
 def split_attribute(clause: Clause) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
@@ -236,7 +238,7 @@ def _attribute_name(words: Sequence[str]) -> str:
 
 
 def _fact(clause: Clause, predicate: str, tokens: Sequence[Token], *, single: bool) -> Fact | None:
-    found = _object(clause, tokens)
+    found = object_of(clause, tokens)
     if not found:
         return None
     return _make(clause, " ".join(clause.subject_key), predicate, found, single)
@@ -266,7 +268,7 @@ def _make(
     )
 
 
-def _object(clause: Clause, tokens: Sequence[Token]) -> tuple[Token, ...]:
+def object_of(clause: Clause, tokens: Sequence[Token]) -> tuple[Token, ...]:
     """The leading noun phrase of `tokens`; empty when it is a list or too long to be a plain object."""
     kept: list[Token] = []
     for token in tokens:
