@@ -165,12 +165,13 @@ def load_rules() -> RuleSet:
         digest.update(data)
         content = tomllib.loads(data.decode("utf-8"))
         for class_name, entries in content.get("words", {}).items():
-            classes[class_name] = entries.split("|")
+            classes[class_name] = entries.replace("-", " ").split("|")
         rules.extend(_rule(name, item) for item in content.get("rule", ()))
     return RuleSet(tuple(rules), classes, digest.hexdigest()[:12])
 
 
 def _rule(family: str, item: Mapping[str, Any]) -> Rule:
+    """One rule; a hyphen in a phrase separates words, as it does in a text."""
     severity = Severity(item["severity"])
     needs = tuple(item.get("needs", ()))
     return Rule(
@@ -181,7 +182,7 @@ def _rule(family: str, item: Mapping[str, Any]) -> Rule:
         narrated_clean=item.get("narrated") == "clean",
         source=item.get("source", "soft"),
         unicode=item.get("unicode", False) or bool(needs and not any(need.isascii() for need in needs)),
-        phrases=tuple(item.get("phrases", ())),
+        phrases=tuple(phrase.replace("-", "+") for phrase in item.get("phrases", ())),
         patterns=tuple(item.get("patterns", ())),
         exceptions=tuple(item.get("exceptions", ())),
         needs=needs,
