@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run demo bootstrap test test-quick test-infra check check-infra synth lock clean
+.PHONY: openapi help run demo bootstrap test test-quick test-infra check check-infra synth lock clean
 
 PORT ?= 8080
 VENV := .venv
@@ -16,7 +16,7 @@ COMPILE := uv pip compile -q --universal --python-version 3.11 --generate-hashes
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-run: $(VENV)/.ready model ## start everything on PORT (default 8080), until Ctrl-C
+run: $(VENV)/.ready model page ## start everything on PORT (default 8080), until Ctrl-C
 	@exec $(VENV)/bin/python -m local --port $(PORT) run
 
 demo: $(VENV)/.ready model ## play the whole lifecycle; DATA=file for a conversation of your own
@@ -25,7 +25,7 @@ demo: $(VENV)/.ready model ## play the whole lifecycle; DATA=file for a conversa
 bootstrap: $(VENV)/.ready ## apply migrations and seed the demo tenant
 	@exec $(VENV)/bin/python -m local --port 0 bootstrap
 
-test: $(VENV)/.ready model ## all tests
+test: $(VENV)/.ready model page ## all tests
 	$(VENV)/bin/python -m pytest
 	@$(MAKE) --no-print-directory test-infra
 
@@ -57,15 +57,26 @@ lock: $(VENV)/.ready ## recompile every requirements file; UPGRADE=1 moves the p
 	$(VENV)/bin/$(COMPILE) $(if $(UPGRADE),--upgrade) -c layers/deps/requirements.txt requirements.in -o requirements.txt
 	cd infra && "$(CURDIR)/$(VENV)/bin"/$(COMPILE) $(if $(UPGRADE),--upgrade) requirements.in -o requirements.txt
 
+openapi: $(VENV)/.ready ## write the API's contract, generated from the handlers
+	$(VENV)/bin/python -m local.openapi
+
 clean: ## stop the local database and remove all local data and build output
 	@if [ -x $(VENV)/bin/python ]; then $(VENV)/bin/python -m local clean; fi
-	rm -rf .local cdk.out* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .local web/dist cdk.out* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 # Set-up
 
 .PHONY: model
 model: $(VENV)/.ready
 	@$(VENV)/bin/python -m layers.model.build
+
+.PHONY: page
+page: web/dist/index.html
+
+web/dist/index.html: web/package-lock.json web/index.html web/vite.config.js $(wildcard web/src/*) | $(VENV)/.ready
+	@echo "building the review page"
+	@local/npm.sh ci --prefix web --silent --no-fund --no-audit
+	@local/npm.sh run build --prefix web --silent -- --logLevel warn
 
 $(VENV)/.ready: requirements.txt local/venv.sh
 	@local/venv.sh $(VENV) requirements.txt

@@ -46,16 +46,24 @@ export function Marked({ text, signals }: { text: string; signals: Signal[] }) {
     cuts.add(Math.min(end, points.length));
   }
   const edges = [...cuts].sort((a, b) => a - b);
+  const reason = (from: number, to: number) => {
+    const over = signals.filter((s) => s.start < to && s.end > from);
+    return {
+      why: [...new Set(over.map((s) => s.family.replaceAll("_", " ")))].sort().join(", "),
+      critical: over.some((s) => s.severity === "critical"),
+    };
+  };
   const parts = edges.slice(0, -1).map((from, index) => {
     const to = edges[index + 1] as number;
     const piece = visible(points.slice(from, to).join(""));
-    const over = signals.filter((s) => s.start < to && s.end > from);
-    if (over.length === 0) return <span key={from}>{piece}</span>;
-    const why = [...new Set(over.map((s) => s.family.replaceAll("_", " ")))].join(", ");
+    const { why, critical } = reason(from, to);
+    if (why === "") return <span key={from}>{piece}</span>;
+    const after = edges[index + 2];
+    const last = after === undefined || reason(to, after).why !== why;
     return (
-      <mark key={from} class={over.some((s) => s.severity === "critical") ? "critical" : ""} title={why}>
+      <mark key={from} class={critical ? "critical" : ""} title={why}>
         {piece}
-        <span class="why"> [{why}] </span>
+        {last && <span class="why"> [{why}]</span>}
       </mark>
     );
   });
