@@ -6,6 +6,8 @@ turn by turn as if each turn were a new memory, where nearly every conflict foun
 The pairs were written in three rounds, each measured once before anyone looked at its failures: precision
 0.98, 0.96, 1.00 and recall 0.87, 0.90, 0.89. After the first two the failures were read and the rules made
 more general, so only `held_out` (the third round) says something about pairs that the rules have not seen.
+On LoCoMo one turn of 5,882 (0.017 %) is said to conflict, with the ONNX embedder's neighbours as with shared
+words: "I used to love hiking" beside "I love hiking".
 """
 
 from __future__ import annotations
@@ -89,7 +91,8 @@ def conversations(path: Path) -> list[list[str]]:
 
 def false_conflicts(turns: Sequence[str], embedder: Embedder | None) -> Iterator[tuple[str, str, Conflict]]:
     """(turn, earlier turn, conflict) for every turn that is said to contradict an earlier one."""
-    vectors = _bags(turns) if embedder is None else embedder.embed(turns)
+    # The head of a turn: the few longer ones would not fit the model.
+    vectors = _bags(turns) if embedder is None else embedder.embed([turn[:500] for turn in turns])
     for index in range(1, len(turns)):
         cosines = vectors[:index] @ vectors[index]
         nearest = np.argsort(-cosines)[:NEAREST]
