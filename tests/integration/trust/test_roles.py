@@ -57,7 +57,7 @@ TABLES: dict[str, dict[str, str]] = {
     "rem_recall": {"select": f"{_KNOWLEDGE} principal"},
     "rem_purge": {
         "select delete": "conflict entity entity_name hold_out legal_hold memory memory_version mention occurrence"
-                         " passage proposal relationship support",
+                         " passage predicate proposal relationship support",
         "select insert delete": "idempotency", "select insert": "nonce tombstone", "insert": "outbox",
         "select": "principal signing_key space",
     },

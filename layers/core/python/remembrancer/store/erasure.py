@@ -53,15 +53,7 @@ def erase(unit: Unit, memory_ids: Sequence[UUID]) -> dict[str, int]:
         counts[table] = unit.run(
             f"delete from {table} where tenant_id = %(tenant)s and memory_id = any (%(ids)s)", scope
         )
-    counts["relationship"] = unit.run(
-        """
-        delete from relationship r
-        where r.tenant_id = %(tenant)s and r.relationship_id = any (%(relationships)s)
-          and not exists (select from support s where s.tenant_id = r.tenant_id
-                          and s.relationship_id = r.relationship_id and s.version = r.version)
-        """,
-        {**scope, **touched},
-    )
+    counts["relationship"], counts["predicate"] = _erase_relationships(unit, touched["relationships"])
     counts["entity_name"], counts["entity"] = _erase_names(unit, touched["entities"])
     counts["legal_hold"] = unit.run(
         "delete from legal_hold where tenant_id = %(tenant)s and memory_id = any (%(ids)s) and released_at is not null",
@@ -107,6 +99,38 @@ def _touched(unit: Unit, scope: dict[str, object]) -> dict[str, list[UUID]]:
         "relationships": [row["relationship_id"] for row in relationships],
         "entities": [row["entity_id"] for row in entities],
     }
+
+
+def _erase_relationships(unit: Unit, relationship_ids: list[UUID]) -> tuple[int, int]:
+    """Versions that nothing supports any more, and the predicates that came in with them.
+
+    A predicate is named by the caller. One that somebody registered otherwise than the default is no caller's word.
+    """
+    gone = unit.rows(
+        """
+        delete from relationship r
+        where r.tenant_id = %(tenant)s and r.relationship_id = any (%(relationships)s)
+          and not exists (select from support s where s.tenant_id = r.tenant_id
+                          and s.relationship_id = r.relationship_id and s.version = r.version)
+        returning r.space_id, r.predicate_key
+        """,
+        {"tenant": unit.tenant_id, "relationships": relationship_ids},
+    )
+    predicates = unit.run(
+        """
+        delete from predicate p using unnest(%(spaces)s::uuid[], %(keys)s::text[]) as gone(space_id, predicate_key)
+        where p.tenant_id = %(tenant)s and p.space_id = gone.space_id and p.predicate_key = gone.predicate_key
+          and p.kind = 'state' and p.cardinality = 'many'
+          and not exists (select from relationship r where r.tenant_id = p.tenant_id and r.space_id = p.space_id
+                          and r.predicate_key = p.predicate_key)
+        """,
+        {
+            "tenant": unit.tenant_id,
+            "spaces": [row["space_id"] for row in gone],
+            "keys": [row["predicate_key"] for row in gone],
+        },
+    )
+    return len(gone), predicates
 
 
 def _erase_names(unit: Unit, entity_ids: list[UUID]) -> tuple[int, int]:

@@ -277,6 +277,8 @@ create unique index relationship_current on relationship (tenant_id, relationshi
 -- Upserts and conflicts look up a subject and predicate; the graph leg walks both ways.
 create index relationship_by_subject on relationship (tenant_id, subject_id, predicate_key);
 create index relationship_by_object on relationship (tenant_id, object_id);
+-- Erasure asks whether a predicate is still used.
+create index relationship_by_predicate on relationship (tenant_id, space_id, predicate_key);
 
 create table support (
   tenant_id uuid not null,

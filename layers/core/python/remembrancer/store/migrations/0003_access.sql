@@ -72,7 +72,7 @@ grant update (status, decided_at, warned_at) on proposal to rem_sweep;
 
 -- Erasure.
 grant select, delete on memory, memory_version, passage, occurrence, hold_out, entity, entity_name, mention,
-  relationship, support, conflict, proposal to rem_purge;
+  predicate, relationship, support, conflict, proposal to rem_purge;
 grant update (canonical) on entity_name to rem_purge;
 grant update (scores, conflict_memory_id, conflict_version) on proposal to rem_purge;
 grant select on legal_hold, space, principal, signing_key, idempotency to rem_purge;
