@@ -123,9 +123,14 @@ FUNCTIONS: tuple[Function, ...] = (
         memory_mb=1769,
         routes=(
             Route("POST", "/v1/recall", ("read",)),
+            Route("POST", "/v1/verify", ("read",)),
             Route("GET", "/v1/memories", ("read",)),
             Route("GET", "/v1/memories/{id}", ("read",)),
             Route("GET", "/v1/memories/{id}/history", ("read",)),
+            Route("GET", "/v1/entities", ("read",)),
+            Route("GET", "/v1/entities/{id}", ("read",)),
+            Route("GET", "/v1/relationships/{id}/history", ("read",)),
+            Route("GET", "/v1/predicates", ("read",)),
         ),
     ),
     Function(

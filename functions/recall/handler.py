@@ -11,8 +11,10 @@ from functions.manifest import function
 from remembrancer import observability
 from remembrancer.api.app import Api, shown
 from remembrancer.api.wiring import services
-from remembrancer.domain.requests import Instant, RecallRequest
+from remembrancer.domain.requests import Instant, RecallRequest, VerifyRequest
+from remembrancer.flows import know
 from remembrancer.flows import recall as reading
+from remembrancer.flows.verify import verify
 
 app = Api(function("recall"))
 
@@ -45,6 +47,34 @@ def get_memory(
 @app.route("GET", "/v1/memories/{id}/history", summary="Every version of a memory.")
 def get_history(id: Annotated[str, Path()]) -> Response[str]:
     return shown(reading.history(services(), app.call(), id))
+
+
+@app.route("POST", "/v1/verify", summary="Whether a claim is said by what is remembered, and where.")
+def post_verify(body: Annotated[VerifyRequest, Body()]) -> Response[str]:
+    return shown(verify(services(), app.call(), body))
+
+
+@app.route("GET", "/v1/entities", summary="Entities that bear a name.")
+def get_entities(
+    name: Annotated[str, Query(min_length=1, max_length=200)],
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+) -> Response[str]:
+    return shown(know.entities(services(), app.call(), name, limit))
+
+
+@app.route("GET", "/v1/entities/{id}", summary="One entity with its live relationships.")
+def get_entity(id: Annotated[str, Path()]) -> Response[str]:
+    return shown(know.entity(services(), app.call(), id))
+
+
+@app.route("GET", "/v1/relationships/{id}/history", summary="Every version of a relationship.")
+def get_relationship_history(id: Annotated[str, Path()]) -> Response[str]:
+    return shown(know.relationship_history(services(), app.call(), id))
+
+
+@app.route("GET", "/v1/predicates", summary="The registered predicates.")
+def get_predicates() -> Response[str]:
+    return shown(know.predicates(services(), app.call()))
 
 
 handler = app.handler

@@ -238,6 +238,28 @@ class RecallRequest(Closed):
     since: Instant | None = None
     at: Instant | None = None
     known_at: Instant | None = None
+    min_relevance: Annotated[float, Field(ge=0, le=1)] | None = None
+    """A calibrated probability: hits less likely to be part of the answer are left out."""
+    include: Annotated[list[Literal["decayed", "nearest"]], Field(max_length=2)] = []
+    context: Annotated[int, Field(ge=0, le=5)] = 0
+    """Neighbouring turns of the same source, before and after each hit."""
+    graph: bool = True
+    token_budget: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    explain: bool = False
+
+
+class VerifyRequest(Closed):
+    """Checked against these memories, or against what recall finds for the query (the claim when neither)."""
+
+    claim: Annotated[str, StringConstraints(min_length=1, max_length=2_000), AfterValidator(_not_blank)]
+    memory_ids: Annotated[list[PublicId], Field(min_length=1, max_length=100)] | None = None
+    query: Annotated[str, StringConstraints(min_length=1, max_length=2_000)] | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> VerifyRequest:
+        if self.memory_ids is not None and self.query is not None:
+            raise PydanticCustomError("one_source", "memory_ids or query, not both")
+        return self
 
 
 class PurgeRequest(Closed):

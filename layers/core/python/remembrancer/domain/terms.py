@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
@@ -215,7 +216,7 @@ def _runs(word: str) -> Iterator[tuple[str, bool]]:
 def _pairs(run: str) -> Iterator[_Token]:
     if len(run) == 1:
         yield _Token(run, unspaced=True)
-    for first, second in zip(run, run[1:], strict=False):
+    for first, second in pairwise(run):
         yield _Token(first + second, unspaced=True)
 
 

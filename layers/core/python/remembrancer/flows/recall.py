@@ -2,47 +2,129 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from remembrancer.domain.fusion import convex
+from remembrancer.domain import abstention, packing, query, ranking
 from remembrancer.domain.ids import format_id
+from remembrancer.domain.pagerank import pagerank
+from remembrancer.domain.periods import Period, event_bound
 from remembrancer.domain.principal import authorize
 from remembrancer.domain.problems import Problem
+from remembrancer.domain.query import Question
+from remembrancer.domain.ranking import Candidate
+from remembrancer.domain.recall_weights import THRESHOLD
 from remembrancer.domain.requests import RecallRequest
 from remembrancer.domain.screen import Verdict, screen
-from remembrancer.domain.terms import query_terms, scoped
 from remembrancer.flows import render
 from remembrancer.flows.context import Call, Services
 from remembrancer.flows.cursors import Cursors, instant_and_id
 from remembrancer.flows.decide import public_id
-from remembrancer.store import conflicts, graph, memories, search, visibility
+from remembrancer.store import conflicts, graph, graph_read, memories, search, visibility
 from remembrancer.store.database import Row, Unit
 
-LEG = 50
-"""Candidates a leg gives to the fusion; at least twice the limit."""
+LEG = 60
+"""Candidates a leg gives to the ranking; at least twice the limit."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """What the legs found for a question, in order, and how sure it is. `best` has one candidate a memory."""
+
+    question: Question
+    found: search.Found
+    candidates: list[Candidate]
+    features: list[list[float]]
+    scores: list[float]
+    best: list[int]
+    answer: Mapping[str, float]
+    probability: float
+    relevance: list[float]
+    """Of each of `best`: the probability that it is part of the answer."""
 
 
 def recall(services: Services, call: Call, request: RecallRequest) -> dict[str, Any]:
     """Hits with citations, or none: `decision` is `ok` or `low_confidence`. A query is data, never an error."""
-    [vector] = services.embedder.embed([request.query])
+    now = services.clock()
+    question = query.understand(request.query, now)
+    bound = event_bound(question.text) if not question.periods else None
+    texts = [question.text] if bound is None else [question.text, bound.event]
+    vectors = services.embedder.embed(texts)
 
     def read(unit: Unit) -> dict[str, Any]:
         authorize(unit.principal, "read")
-        width = max(LEG, 2 * request.limit)
-        filters = _filters(unit, request)
-        near = search.vector_leg(unit, vector, services.embedder.contract, filters, width)
-        words = [form for asked in query_terms(request.query) for form in asked.forms]
-        spaces = unit.principal.visible_spaces
-        said = search.lexical_leg(unit, [n for s in spaces for n in scoped(s, words)], filters, width)
-        ranked = _fuse(near, said)[: request.limit * 2]
-        hits = _hits(unit, ranked, request.limit)
-        return {"decision": "ok" if hits else "low_confidence", "hits": hits}
+        asked = question
+        if bound is not None:
+            asked = replace(question, periods=_around_event(unit, services, request, bound, vectors[1], now))
+        ranked = rank(unit, request, asked, vectors[0], services.embedder.contract)
+        return _answer(unit, services, request, ranked)
 
     answer = services.database.read(call.credential, read)
     # Logged by the caller as a signal; the answer is the same.
     return {**answer, "correlation_id": call.correlation_id}
+
+
+def rank(unit: Unit, request: RecallRequest, question: Question, vector: Any, contract: str) -> Ranked:
+    """The legs, the ranking and the probabilities; nothing is rendered yet."""
+    filters = _filters(unit, request, question)
+    linked = _graph_leg(unit, question, filters) if request.graph else {}
+    found = search.search(
+        unit,
+        search.Asking(
+            vector=vector,
+            contract=contract,
+            forms=[form for asked in question.words for form in asked.forms],
+            graph=list(linked),
+            width=max(LEG, 2 * request.limit),
+        ),
+        filters,
+    )
+    candidates = [Candidate.of(row, linked.get(row["memory_id"], 0.0)) for row in found.rows]
+    features = ranking.features(question, candidates)
+    scores = ranking.scores(features)
+    # Ties: newer first, then id.
+    order = sorted(
+        range(len(candidates)),
+        key=lambda i: (
+            -round(scores[i], 9),
+            -candidates[i].happened.timestamp(),
+            candidates[i].memory_id,
+            candidates[i].ordinal,
+        ),
+    )
+    best: dict[UUID, int] = {}
+    for index in order:
+        best.setdefault(candidates[index].memory_id, index)
+    return _judged(question, found, candidates, features, scores, list(best.values()))
+
+
+def _judged(
+    question: Question,
+    found: search.Found,
+    candidates: list[Candidate],
+    features: list[list[float]],
+    scores: list[float],
+    best: list[int],
+) -> Ranked:
+    if not candidates:
+        return Ranked(question, found, candidates, features, scores, best, {}, 0.0, [])
+    answer = abstention.answer_features(question, candidates, scores, found.holding, found.passages)
+    probability = abstention.answer_probability(answer)
+    authors = sorted({candidate.author for candidate in candidates if candidate.author})
+    weights = abstention.word_weights(question, found.holding, found.passages, authors)
+    covered = abstention.coverages(question, weights, candidates)
+    relevance = [
+        abstention.hit_probability(
+            abstention.hit_features(
+                probability, scores[best[0]] - scores[index], place, candidates[index].cosine, covered[index]
+            )
+        )
+        for place, index in enumerate(best, start=1)
+    ]
+    return Ranked(question, found, candidates, features, scores, best, answer, probability, relevance)
 
 
 def suspicious(query: str) -> bool:
@@ -115,59 +197,215 @@ def list_memories(services: Services, call: Call, cursor: str | None, limit: int
     return services.database.read(call.credential, read)
 
 
-def _filters(unit: Unit, request: RecallRequest) -> dict[str, Any]:
+def _filters(unit: Unit, request: RecallRequest, question: Question) -> search.Filters:
     names = {"private": unit.principal.private_space, "team_shared": unit.principal.team_space}
-    spaces = None if request.spaces is None else [names[space] for space in request.spaces]
-    for space in spaces or ():
+    spaces = unit.principal.visible_spaces
+    if request.spaces is not None:
+        spaces = tuple(dict.fromkeys(names[space] for space in request.spaces))
+    for space in spaces:
         authorize(unit.principal, "read", space=space)
-    return {
-        "spaces": spaces,
-        "domains": request.domains,
-        "kinds": request.kinds,
-        "sources": request.sources,
-        "since": request.since,
-        **visibility.view(unit.principal.settings, unit.now, at=request.at, known_at=request.known_at),
-    }
-
-
-def _fuse(near: list[Row], said: list[Row]) -> list[tuple[UUID, int, float, dict[str, int]]]:
-    """(passage, version, score, rank by leg), best first; the better of a memory's passages stands for it."""
-    scores = convex(
-        {row["passage_id"]: row["score"] for row in near}, {row["passage_id"]: row["score"] for row in said}
+    return search.Filters(
+        spaces=spaces,
+        domains=request.domains,
+        kinds=request.kinds,
+        sources=request.sources,
+        since=request.since,
+        known_at=request.known_at,
+        decayed="decayed" in request.include,
+        phrases=question.phrases,
+        excluded=question.excluded,
+        view=visibility.view(unit.principal.settings, unit.now, at=request.at, known_at=request.known_at),
     )
-    ranks: dict[UUID, dict[str, int]] = {}
-    for leg, rows in (("vector", near), ("lexical", said)):
-        for rank, row in enumerate(rows, start=1):
-            ranks.setdefault(row["passage_id"], {})[leg] = rank
-    owners = {row["passage_id"]: (row["memory_id"], row["version"]) for row in (*near, *said)}
-    best: dict[UUID, tuple[UUID, int, float, dict[str, int]]] = {}
-    for passage_id, score in sorted(scores.items(), key=lambda item: (-item[1], item[0])):
-        memory_id, version = owners[passage_id]
-        best.setdefault(memory_id, (passage_id, version, score, ranks[passage_id]))
-    return list(best.values())
+
+
+def _graph_leg(unit: Unit, question: Question, filters: search.Filters) -> dict[UUID, float]:
+    """What the graph gives to memories, 0..1: by the rank of the entities that their live edges join."""
+    seeds = graph_read.named(unit, filters.spaces, query.name_candidates(question.text))
+    if not seeds:
+        return {}
+    edges = graph_read.around(unit, filters.spaces, seeds, filters.known_at, dict(filters.view))
+    pairs = {(edge["subject_id"], edge["object_id"]) for edge in edges if edge["object_id"] is not None}
+    ranks = pagerank(sorted(pairs), seeds)
+    given: dict[UUID, float] = {}
+    for edge in edges:
+        worth = ranks.get(edge["subject_id"], 0.0) + ranks.get(edge["object_id"], 0.0)
+        given[edge["memory_id"]] = max(given.get(edge["memory_id"], 0.0), worth)
+    strongest = sorted(given.items(), key=lambda item: (-item[1], item[0]))[:LEG]
+    most = strongest[0][1] if strongest else 0.0
+    return {memory_id: worth / most for memory_id, worth in strongest} if most > 0 else {}
+
+
+def _around_event(
+    unit: Unit, services: Services, request: RecallRequest, bound: Any, vector: Any, now: datetime
+) -> tuple[Period, ...]:
+    """The time before or after the memory that best tells of an event, when one tells of it surely."""
+    told = rank(unit, request, query.understand(bound.event, now), vector, services.embedder.contract)
+    if not told.best or told.relevance[0] < 0.5:
+        return ()
+    at = told.candidates[told.best[0]].happened
+    return (Period(None, at) if bound.before else Period(at, None),)
+
+
+def _answer(unit: Unit, services: Services, request: RecallRequest, ranked: Ranked) -> dict[str, Any]:
+    least = request.min_relevance or 0.0
+    wanted = [
+        (index, relevance)
+        for index, relevance in zip(ranked.best, ranked.relevance, strict=True)
+        if relevance >= least
+    ][: request.limit * 2]
+    sure = abstention.answers(ranked.probability) and bool(wanted)
+    answer: dict[str, Any] = {"decision": "ok" if sure else "low_confidence", "hits": []}
+    if sure:
+        hits, packed = _hits(unit, services, request, ranked, wanted)
+        answer |= {"hits": hits, "packed": packed}
+    elif "nearest" in request.include:
+        weak = list(zip(ranked.best, ranked.relevance, strict=True))[: request.limit * 2]
+        answer["nearest"], answer["packed"] = _hits(unit, services, request, ranked, weak)
+    if request.explain:
+        answer["explain"] = _explained(ranked)
+    return answer
 
 
 def _hits(
-    unit: Unit, ranked: list[tuple[UUID, int, float, dict[str, int]]], limit: int
-) -> list[dict[str, Any]]:
-    found = {passage_id: (score, ranks) for passage_id, _, score, ranks in ranked}
-    rows = search.hydrate(unit, [entry[0] for entry in ranked], [entry[1] for entry in ranked])
-    # Ties: newer first, then id.
-    rows.sort(
-        key=lambda r: (
-            -round(found[r["passage_id"]][0], 9),
-            -(r["observed_at"] or r["created_at"]).timestamp(),
-            r["memory_id"],
-        )
-    )
-    rows = rows[:limit]
+    unit: Unit,
+    services: Services,
+    request: RecallRequest,
+    ranked: Ranked,
+    wanted: Sequence[tuple[int, float]],
+) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """The hits that fit, with what lies around them when asked and affordable; {tokens, omitted}."""
+    chosen = [ranked.candidates[index] for index, _ in wanted]
+    versions = {row["passage_id"]: row["version"] for row in ranked.found.rows}
+    rows = search.hydrate(unit, [c.passage_id for c in chosen], [versions[c.passage_id] for c in chosen])
+    by_passage = {row["passage_id"]: row for row in rows}
+    rows = [by_passage[c.passage_id] for c in chosen if c.passage_id in by_passage]
+    keep = packing.distinct([row["content"] for row in rows], [row["author"] for row in rows])[
+        : request.limit
+    ]
+    rows = [rows[place] for place in keep]
     shown = _shown(unit, rows)
-    for row, hit in zip(rows, shown, strict=True):
-        score, ranks = found[row["passage_id"]]
-        hit["relevance"] = round(score, 6)
-        hit["ranks"] = ranks
+    count = services.embedder.count_tokens
+    fitting, tokens = packing.pack([count(hit["text"]) for hit in shown], request.token_budget)
+    found = {ranked.candidates[index].passage_id: (index, relevance) for index, relevance in wanted}
+    ranks = _ranks(ranked)
+    hits = []
+    for place in fitting:
+        hit, row = shown[place], rows[place]
+        index, relevance = found[row["passage_id"]]
+        hit["relevance"] = round(relevance, 4)
+        hit["ranks"] = ranks[index]
         hit["evidence"]["spans"] = [[row["span_start"], row["span_end"]]]
-    return shown
+        if request.explain:
+            hit["explain"] = _explained_hit(ranked, index)
+        hits.append(hit)
+    if request.context:
+        tokens = _add_context(unit, services, request, hits, [rows[place] for place in fitting], tokens)
+    return hits, {"tokens": tokens, "omitted": len(shown) - len(fitting)}
+
+
+def _add_context(
+    unit: Unit,
+    services: Services,
+    request: RecallRequest,
+    hits: Sequence[dict[str, Any]],
+    rows: Sequence[Row],
+    tokens: int,
+) -> int:
+    """Give each hit the turns around it that are no hits themselves, the best hit's first, as the budget allows;
+    the tokens used in all."""
+    view = visibility.view(unit.principal.settings, unit.now, at=request.at, known_at=request.known_at)
+    spaces = [row["space_id"] for row in rows]
+    found = search.context(
+        unit, [row["memory_id"] for row in rows], spaces, request.context, request.known_at, view
+    )
+    reveal = unit.principal.sees_pii
+    taken = {row["memory_id"] for row in rows}
+    for hit, row in zip(hits, rows, strict=True):
+        hit["context"] = []
+        for turn in found.get(row["memory_id"], []):
+            if turn["memory_id"] in taken:
+                continue
+            text = render.clean(turn["content"], reveal_pii=reveal)
+            size = services.embedder.count_tokens(text)
+            if request.token_budget is not None and tokens + size > request.token_budget:
+                continue
+            tokens += size
+            taken.add(turn["memory_id"])
+            hit["context"].append(
+                {
+                    "memory_id": format_id("mem", turn["memory_id"]),
+                    "offset": turn["offset"],
+                    "text": text,
+                    "author": render.clean(turn["author"], reveal_pii=reveal),
+                    "observed_at": render.instant(turn["observed_at"]),
+                    "untrusted": True,
+                }
+            )
+        hit["context"].sort(key=lambda turn: turn["offset"])
+    return tokens
+
+
+def _ranks(ranked: Ranked) -> list[dict[str, int]]:
+    """The rank of each candidate in each leg that found it, from 1."""
+    ranks: list[dict[str, int]] = [{} for _ in ranked.candidates]
+    legs = {
+        "vector": [c.cosine for c in ranked.candidates],
+        "lexical": [c.bm25 for c in ranked.candidates],
+        "graph": [c.graph for c in ranked.candidates],
+    }
+    for leg, values in legs.items():
+        order = sorted(range(len(values)), key=lambda i: (-values[i], ranked.candidates[i].passage_id))
+        for place, index in enumerate(order, start=1):
+            if leg == "vector" or values[index] > 0:
+                ranks[index][leg] = place
+    return ranks
+
+
+def _explained(ranked: Ranked) -> dict[str, Any]:
+    """How the query was understood and why the decision fell as it did."""
+    question = ranked.question
+    return {
+        "query": {
+            "embedded": question.text,
+            "words": [asked.word for asked in question.words],
+            "terms": [list(asked.forms) for asked in question.words],
+            "phrases": [[list(sequence) for sequence in phrase] for phrase in question.phrases],
+            "excluded": list(question.excluded),
+            "names": sorted(question.name_words),
+            "asks_when": question.asks_when,
+            "periods": [
+                {"begin": render.instant(p.begin), "end": render.instant(p.end)} for p in question.periods
+            ],
+        },
+        "search": {
+            "mode": "exact" if ranked.found.exact else "indexed",
+            "passages": ranked.found.passages,
+            "candidates": len(ranked.candidates),
+        },
+        "abstention": {
+            "features": {name: round(value, 4) for name, value in ranked.answer.items()},
+            "probability": round(ranked.probability, 4),
+            "threshold": THRESHOLD,
+        },
+    }
+
+
+def _explained_hit(ranked: Ranked, index: int) -> dict[str, Any]:
+    candidate = ranked.candidates[index]
+    weighted = ranking.contributions(ranked.features[index])
+    return {
+        "score": round(ranked.scores[index], 4),
+        "legs": {
+            "vector": round(candidate.cosine, 4),
+            "lexical": round(candidate.bm25, 4),
+            "graph": round(candidate.graph, 4),
+        },
+        "features": {
+            name: round(value, 4)
+            for name, value in zip(ranking.FEATURES, ranked.features[index], strict=True)
+        },
+        "contributions": {name: round(value, 4) for name, value in weighted.items()},
+    }
 
 
 def _shown(unit: Unit, rows: list[Row]) -> list[dict[str, Any]]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import product
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from remembrancer.store import visibility
+from remembrancer.domain.terms import scoped
+from remembrancer.store import terms, visibility
 from remembrancer.store.database import Row, Unit
 from remembrancer.store.memories import vector_text
 
@@ -43,48 +47,274 @@ def neighbours(unit: Unit, space_id: UUID, vectors: Vectors, contract: str, limi
     return sorted(found.values(), key=lambda row: (-row["cosine"], row["memory_id"]))[:limit]
 
 
-_FILTERS = """
-and (%(spaces)s::uuid[] is null or p.space_id = any (%(spaces)s))
+EXACT_MAX = 3_000
+"""Up to so many memories that pass the filters, every one is compared; above, the indexes choose the candidates."""
+CANDIDATE_PASSAGES = 4_000
+"""About how many passages the term index may bring: the rarest words of the query choose them."""
+REACH = 5
+"""A candidate's score depends on so many passages before and after it in its source."""
+NEAR = 30
+"""How many of the best of each leg bring what lies around them."""
+EF_SEARCH = 200
+
+K1, B = 1.2, 0.75
+"""BM25 with its usual constants (Robertson and Zaragoza 2009, eq. 3.15 with the idf of Lucene, never negative)."""
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What the caller narrows to, and the view that is asked for. Names of the request; None does not narrow."""
+
+    spaces: tuple[UUID, ...]
+    domains: Sequence[str] | None
+    kinds: Sequence[str] | None
+    sources: Sequence[str] | None
+    since: datetime | None
+    known_at: datetime | None
+    decayed: bool
+    phrases: Sequence[Sequence[Sequence[str]]]
+    excluded: Sequence[str]
+    view: Mapping[str, Any]
+    """The parameters of `visibility.view`."""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """The query as the legs take it: its vector, its contract, its forms of words (terms), memories by graph."""
+
+    vector: Any
+    contract: str
+    forms: Sequence[str]
+    graph: Sequence[UUID]
+    width: int
+    """Candidates a leg gives."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """`rows` = {space_id, passage_id, memory_id, version, ordinal, words, asks, dated, author, source_key,
+    sequence, happened, cosine, tf, bm25}: candidates of all legs and what lies around the best of them.
+    `passages` and `holding` (one number a form) are the statistics that ranked them; `exact` tells how."""
+
+    rows: list[Row]
+    passages: int
+    holding: list[int]
+    exact: bool
+
+
+def search(unit: Unit, asking: Asking, filters: Filters) -> Found:
+    """The candidates of the vector, the lexical and the graph leg, each under the filters and the visibility."""
+    parameters = _parameters(unit, asking, filters)
+    if _count(unit, filters, parameters) <= EXACT_MAX:
+        return _exact(unit, asking, filters, parameters)
+    return _indexed(unit, asking, filters, parameters)
+
+
+_NARROW = """
 and (%(domains)s::text[] is null or m.domain = any (%(domains)s))
 and (%(kinds)s::text[] is null or m.kind = any (%(kinds)s))
 and (%(sources)s::text[] is null or m.source = any (%(sources)s))
 and (%(since)s::timestamptz is null or coalesce(m.observed_at, m.created_at) >= %(since)s)
 """
+# The terms asked for, as numbers of the row's space: a reader sees one space or two.
+_ASKED = "(case p.space_id when %(space_0)s then %(terms_0)s::bigint[] else %(terms_1)s::bigint[] end)"
+# How often a passage holds each of them; null when it holds none.
+_TF = f"""case when p.terms && {_ASKED} then
+  array(select cardinality(array_positions(p.terms, asked.term))
+        from unnest({_ASKED}) with ordinality as asked(term, place) order by asked.place) end"""
+_ROW = """p.space_id, p.passage_id, p.memory_id, v.version, p.ordinal, p.words, p.asks, p.dated, m.author,
+  m.source_key, m.sequence, coalesce(m.observed_at, m.created_at) as happened"""
 
 
-def vector_leg(unit: Unit, vector: Any, contract: str, filters: Mapping[str, Any], limit: int) -> list[Row]:
-    """{passage_id, memory_id, version, score} by cosine, best first."""
-    return unit.rows(
+def _bm25(tf: str, words: str, idf: str, average: str) -> str:
+    return f"""coalesce((select sum(t.idf * t.f * {K1 + 1} / (t.f + {K1} * ({1 - B} + {B} * {words} / {average})))
+      from unnest({tf}, {idf}) as t(f, idf) where t.f > 0), 0)"""
+
+
+def _parameters(unit: Unit, asking: Asking, filters: Filters) -> dict[str, Any]:
+    spaces = filters.spaces
+    parameters: dict[str, Any] = {
+        "tenant": unit.tenant_id,
+        "spaces": list(spaces),
+        "space_0": spaces[0],
+        "domains": filters.domains,
+        "kinds": filters.kinds,
+        "sources": filters.sources,
+        "since": filters.since,
+        "vector": vector_text(asking.vector),
+        "contract": asking.contract,
+        "width": asking.width,
+        "near": NEAR,
+        "graph": list(asking.graph),
+        "excluded": [number for space in spaces for number in scoped(space, filters.excluded)],
+        **filters.view,
+    }
+    for place in range(2):
+        space = spaces[min(place, len(spaces) - 1)]
+        parameters[f"terms_{place}"] = scoped(space, asking.forms)
+    for number, alternatives in enumerate(filters.phrases):
+        for choice, (space, phrase) in enumerate(product(spaces, alternatives)):
+            parameters[f"phrase_{number}_{choice}"] = scoped(space, phrase)
+    return parameters
+
+
+def _visible(filters: Filters) -> str:
+    """The one predicate of every leg: tenant, space, view, narrowing, phrases, exclusions."""
+    wanted = [
+        "p.tenant_id = %(tenant)s",
+        visibility.recallable(known_at=filters.known_at, decayed=filters.decayed),
+    ]
+    for number, alternatives in enumerate(filters.phrases):
+        choices = range(len(filters.spaces) * len(alternatives))
+        any_of = " or ".join(
+            f"(p.terms @> %(phrase_{number}_{c})s::bigint[]"
+            f" and rem_holds_phrase(p.terms, %(phrase_{number}_{c})s::bigint[]))"
+            for c in choices
+        )
+        wanted.append(f"({any_of})")
+    if filters.excluded:
+        wanted.append("not (p.terms && %(excluded)s::bigint[])")
+    return " and ".join(wanted) + _NARROW
+
+
+def _count(unit: Unit, filters: Filters, parameters: Mapping[str, Any]) -> int:
+    """Memories that the filters leave, live or not, counted to just above EXACT_MAX; sets up the vector search."""
+    row = unit.row(
         f"""
-        select p.passage_id, p.memory_id, v.version, 1 - (p.embedding <=> %(vector)s::halfvec) as score
-        from passage p {visibility.JOIN}
-        where p.tenant_id = %(tenant)s and p.space_id = any (rem_spaces()) and p.contract = %(contract)s
-          and {visibility.live(known_at=filters["known_at"])} {_FILTERS}
-        order by p.embedding <=> %(vector)s::halfvec limit %(limit)s
+        select set_config('hnsw.ef_search', '{EF_SEARCH}', true), (select count(*) from (
+          select from memory m where m.tenant_id = %(tenant)s and m.space_id = any (%(spaces)s::uuid[]) {_NARROW}
+          limit {EXACT_MAX + 1}) as narrowed) as memories
         """,
-        {
-            "vector": vector_text(vector),
-            "tenant": unit.tenant_id,
-            "contract": contract,
-            "limit": limit,
-            **filters,
+        parameters,
+    )
+    assert row is not None
+    counted: int = row["memories"]
+    return counted
+
+
+def _exact(unit: Unit, asking: Asking, filters: Filters, parameters: Mapping[str, Any]) -> Found:
+    """Every passage is compared; the statistics are those of what this reader sees at this moment."""
+    rows = unit.rows(
+        f"""
+        with pool as materialized (
+          select {_ROW}, 1 - (p.embedding <=> %(vector)s::halfvec) as cosine, {_TF} as tf
+          from passage p {visibility.JOIN}
+          where p.space_id = any (%(spaces)s::uuid[]) and p.contract = %(contract)s and {_visible(filters)}
+        ), size as (
+          select count(*) as passages, coalesce(nullif(avg(words), 0), 1)::float8 as average from pool
+        ), holding as (
+          select asked.place, coalesce(h.n, 0) as n from generate_series(1, %(forms)s) as asked(place)
+          left join (select t.place, count(*) as n from pool, unnest(pool.tf) with ordinality as t(f, place)
+                     where t.f > 0 group by t.place) h using (place)
+        ), weights as (
+          select array_agg(h.n order by h.place) as holding,
+                 array_agg(ln(1 + (s.passages - h.n + 0.5) / (h.n + 0.5)) order by h.place) as idf
+          from holding h, size s
+        ), scored as (
+          select pool.*, case when tf is null then 0 else
+            {_bm25("pool.tf", "pool.words", "w.idf", "s.average")} end as bm25,
+            row_number() over (partition by source_key order by sequence, memory_id, ordinal) as place
+          from pool, size s, weights w
+        ), ranked as (
+          select *, row_number() over (order by cosine desc, passage_id) as by_cosine,
+                 row_number() over (order by bm25 desc, passage_id) as by_bm25
+          from scored
+        ), near as (
+          select source_key, place from ranked
+          where source_key is not null and sequence is not null
+            and (by_cosine <= %(near)s or (by_bm25 <= %(near)s and bm25 > 0))
+        )
+        select r.*, s.passages, w.holding from ranked r, size s, weights w
+        where r.by_cosine <= %(width)s or (r.by_bm25 <= %(width)s and r.bm25 > 0)
+           or r.memory_id = any (%(graph)s::uuid[])
+           or exists (select from near n where n.source_key = r.source_key
+                      and n.place between r.place - {REACH} and r.place + {REACH})
+        """,
+        {**parameters, "forms": len(asking.forms)},
+    )
+    if not rows:
+        return Found([], 0, [0] * len(asking.forms), True)
+    return Found(rows, rows[0]["passages"], rows[0]["holding"] or [], True)
+
+
+def _indexed(unit: Unit, asking: Asking, filters: Filters, parameters: Mapping[str, Any]) -> Found:
+    """The nearest by HNSW, the lexically best of those that the rarest words bring; then what lies around."""
+    known = terms.statistics(unit, filters.spaces, asking.forms)
+    wanted = terms.choose(known, len(asking.forms), CANDIDATE_PASSAGES)
+    visible = _visible(filters)
+    nearest = " union all ".join(
+        f"""(select p.space_id, p.passage_id, p.memory_id, p.embedding <=> %(vector)s::halfvec as distance
+           from passage p {visibility.JOIN}
+           where p.space_id = %(in_{place})s and p.contract = %(contract)s and {visible}
+           order by p.embedding <=> %(vector)s::halfvec limit %(width)s)"""
+        for place in range(len(filters.spaces))
+    )
+    brought = " union all ".join(
+        f"""select %(tenant)s::uuid as tenant_id, %(in_{place})s::uuid as space_id, c.*
+           from rem_passages_with(%(in_{place})s, %(wanted_{place})s::bigint[]) c"""
+        for place in range(len(filters.spaces))
+    )
+    given = {
+        **parameters,
+        "idf": known.idf,
+        "average": known.average,
+        **{f"in_{place}": space for place, space in enumerate(filters.spaces)},
+        **{
+            f"wanted_{place}": scoped(space, [asking.forms[index] for index in wanted])
+            for place, space in enumerate(filters.spaces)
         },
-    )
-
-
-def lexical_leg(unit: Unit, terms: list[int], filters: Mapping[str, Any], limit: int) -> list[Row]:
-    """{passage_id, memory_id, version, score} by shared terms, best first."""
-    return unit.rows(
+    }
+    rows = unit.rows(
         f"""
-        select p.passage_id, p.memory_id, v.version,
-               (select count(*) from unnest(%(terms)s::bigint[]) as t(term) where t.term = any (p.terms)) as score
-        from passage p {visibility.JOIN}
-        where p.tenant_id = %(tenant)s and p.space_id = any (rem_spaces()) and p.terms && %(terms)s::bigint[]
-          and {visibility.live(known_at=filters["known_at"])} {_FILTERS}
-        order by score desc, p.passage_id limit %(limit)s
+        with nearest as materialized (
+          select *, row_number() over (order by distance, passage_id) as by_cosine from ({nearest}) as n
+        ), said as materialized (
+          select c.space_id, c.passage_id, c.memory_id,
+                 row_number() over (order by c.bm25 desc, c.passage_id) as by_bm25
+          from (
+            select p.space_id, p.passage_id, p.memory_id,
+                   {_bm25("p.tf", "p.words", "%(idf)s::float8[]", "%(average)s::float8")} as bm25
+            from (select p.*, {_TF} as tf from ({brought}) p) p {visibility.JOIN} where {visible}
+            order by bm25 desc, p.passage_id limit %(width)s
+          ) c
+        ), near as (
+          select m.space_id, m.source_key, m.sequence, m.memory_id
+          from (select memory_id from nearest where by_cosine <= %(near)s
+                union select memory_id from said where by_bm25 <= %(near)s) best
+          join memory m on m.tenant_id = %(tenant)s and m.memory_id = best.memory_id
+          where m.source_key is not null and m.sequence is not null
+        ), around as (
+          select x.memory_id from near n cross join lateral (
+            (select m.memory_id from memory m where m.tenant_id = %(tenant)s and m.space_id = n.space_id
+               and m.source_key = n.source_key and (m.sequence, m.memory_id) < (n.sequence, n.memory_id)
+             order by m.sequence desc, m.memory_id desc limit {REACH})
+            union all
+            (select m.memory_id from memory m where m.tenant_id = %(tenant)s and m.space_id = n.space_id
+               and m.source_key = n.source_key and (m.sequence, m.memory_id) > (n.sequence, n.memory_id)
+             order by m.sequence, m.memory_id limit {REACH})
+          ) x
+        ), chosen as (
+          select p.space_id, p.passage_id from (
+            select memory_id from around union select unnest(%(graph)s::uuid[])
+          ) a join passage p on p.tenant_id = %(tenant)s and p.space_id = any (%(spaces)s::uuid[])
+                            and p.memory_id = a.memory_id
+          union select space_id, passage_id from nearest
+          union select space_id, passage_id from said
+        )
+        select c.*, n.by_cosine, s.by_bm25,
+               {_bm25("c.tf", "c.words", "%(idf)s::float8[]", "%(average)s::float8")} as bm25
+        from (
+          select {_ROW}, 1 - (p.embedding <=> %(vector)s::halfvec) as cosine, {_TF} as tf
+          from chosen join passage p on p.tenant_id = %(tenant)s and p.space_id = chosen.space_id
+                                    and p.passage_id = chosen.passage_id
+          {visibility.JOIN} where {visible}
+        ) c
+        left join nearest n using (passage_id)
+        left join said s using (passage_id)
         """,
-        {"terms": terms, "tenant": unit.tenant_id, "limit": limit, **filters},
+        given,
     )
+    return Found(rows, known.passages, known.holding, False)
 
 
 def hydrate(unit: Unit, passage_ids: list[UUID], versions: list[int]) -> list[Row]:
@@ -100,3 +330,46 @@ def hydrate(unit: Unit, passage_ids: list[UUID], versions: list[int]) -> list[Ro
         """,
         {"tenant": unit.tenant_id, "passages": passage_ids, "versions": versions},
     )
+
+
+def context(
+    unit: Unit,
+    memory_ids: Sequence[UUID],
+    spaces: Sequence[UUID],
+    reach: int,
+    known_at: datetime | None,
+    view: Mapping[str, Any],
+) -> dict[UUID, list[Row]]:
+    """What may be shown of the memories just before and after each of these in its source, nearest first:
+    {memory_id, content, author, observed_at, offset}."""
+    visible = visibility.recallable(known_at=known_at)
+
+    def side(sign: str, compare: str, order: str) -> str:
+        return f"""(select m.memory_id, m.content, m.author, m.observed_at,
+            {sign} row_number() over (order by m.sequence {order}, m.memory_id {order}) as "offset"
+          from memory m join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
+          where m.tenant_id = %(tenant)s and m.space_id = h.space_id and m.source_key = h.source_key
+            and (m.sequence, m.memory_id) {compare} (h.sequence, h.memory_id) and {visible}
+          order by m.sequence {order}, m.memory_id {order} limit %(reach)s)"""
+
+    rows = unit.rows(
+        f"""
+        select h.memory_id as hit, x.* from memory h
+        cross join lateral ({side("-", "<", "desc")} union all {side("", ">", "")}) x
+        where h.tenant_id = %(tenant)s and h.memory_id = any (%(ids)s::uuid[]) and h.space_id = any (%(spaces)s::uuid[])
+          and h.source_key is not null and h.sequence is not null
+        order by h.memory_id, abs(x."offset"), x."offset"
+        """,
+        {
+            "tenant": unit.tenant_id,
+            "ids": list(memory_ids),
+            "spaces": list(spaces),
+            "reach": reach,
+            "known_at": known_at,
+            **view,
+        },
+    )
+    found: dict[UUID, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row["hit"], []).append(row)
+    return found

@@ -1,0 +1,186 @@
+"""Whether what was found answers the question, as a probability: logistic models over a few features.
+
+The features compare what was said with who said it: most questions that must not be answered ask of one person
+what another one said. Weights and threshold are fitted by bench/fit_recall.py, committed in `recall_weights`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from remembrancer.domain.names import fold
+from remembrancer.domain.query import Question, mentions
+from remembrancer.domain.ranking import Candidate, neighbours
+from remembrancer.domain.recall_weights import ANSWER, HIT, THRESHOLD
+
+TOP = 10
+_PRIOR = 200
+"""Passages that every word is imagined to be missing from: a share of three passages proves little."""
+
+ANSWER_FEATURES = (
+    "cosine_top",
+    "cosine_best",
+    "coverage_top",
+    "coverage_best",
+    "coverage_around",
+    "unseen",
+    "agreement",
+    "lead",
+    "mass",
+    "specific",
+    "named",
+    "named_cosine",
+    "named_cosine_margin",
+    "named_coverage",
+    "named_coverage_margin",
+    "named_first",
+    "graph",
+)
+HIT_FEATURES = ("answer", "behind", "rank", "cosine", "coverage")
+
+
+def word_weights(
+    question: Question, holding: Sequence[int], passages: int, authors: Sequence[str]
+) -> list[float]:
+    """The weight of each word of the question: how rare it is, nothing for the name of an author."""
+    names = {part for author in authors for part in fold(author).split()}
+    weights = []
+    place = 0
+    for asked in question.words:
+        counts = holding[place : place + len(asked.forms)]
+        place += len(asked.forms)
+        seen = max(counts, default=0)
+        named = fold(asked.word) in names
+        weights.append(0.0 if named else math.log(1 + (_PRIOR + passages - seen + 0.5) / (seen + 0.5)))
+    return weights
+
+
+def coverages(question: Question, weights: Sequence[float], candidates: Sequence[Candidate]) -> list[float]:
+    """The share (0..1) of the question's weighted words that each candidate holds."""
+    return [_covered(weights, held) for held in words_held(question, candidates)]
+
+
+def words_held(question: Question, candidates: Sequence[Candidate]) -> list[frozenset[int]]:
+    """Which words of the question each candidate holds, in any form."""
+    spans = []
+    place = 0
+    for asked in question.words:
+        spans.append((place, place + len(asked.forms)))
+        place += len(asked.forms)
+    return [
+        frozenset()
+        if candidate.held is None
+        else frozenset(i for i, (start, end) in enumerate(spans) if any(candidate.held[start:end]))
+        for candidate in candidates
+    ]
+
+
+def answer_features(
+    question: Question,
+    candidates: Sequence[Candidate],
+    scores: Sequence[float],
+    holding: Sequence[int],
+    passages: int,
+) -> dict[str, float]:
+    """The features of the whole answer; `scores` are the ranking's. `candidates` must not be empty."""
+    authors = sorted({candidate.author for candidate in candidates if candidate.author})
+    weights = word_weights(question, holding, passages, authors)
+    total = sum(weights)
+    held = words_held(question, candidates)
+    covered = [_covered(weights, words) for words in held]
+    beside = neighbours(candidates)
+    order = sorted(range(len(candidates)), key=lambda i: -scores[i])
+    top = order[:TOP]
+    first = order[0]
+    around = [
+        _covered(weights, held[i].union(*(held[beside[i][o]] for o in (-1, 1) if o in beside[i])))
+        for i in top
+    ]
+    by_cosine = sorted(range(len(candidates)), key=lambda i: -candidates[i].cosine)[:TOP]
+    said = [i for i in range(len(candidates)) if candidates[i].bm25 > 0]
+    by_bm25 = sorted(said, key=lambda i: -candidates[i].bm25)[:TOP]
+    unseen = sum(weight for weight, words in zip(weights, _seen(question, holding), strict=True) if not words)
+    exponents = [math.exp(scores[i] - scores[first]) for i in order]
+    own = [i for i in range(len(candidates)) if mentions(question.name_words, candidates[i].author)]
+    ours = set(own)
+    others = [i for i in range(len(candidates)) if candidates[i].author and i not in ours]
+    named = bool(own) and bool(others)
+
+    def best(of: Sequence[int], value: Callable[[int], float]) -> float:
+        return max((value(i) for i in of), default=0.0)
+
+    def cosine(i: int) -> float:
+        return candidates[i].cosine
+
+    def coverage(i: int) -> float:
+        return covered[i]
+
+    return {
+        "cosine_top": candidates[first].cosine,
+        "cosine_best": candidates[by_cosine[0]].cosine,
+        "coverage_top": covered[first],
+        "coverage_best": max(covered[i] for i in top),
+        "coverage_around": max(around),
+        "unseen": unseen / total if total else 0.0,
+        "agreement": len(set(by_cosine) & set(by_bm25)) / TOP,
+        "lead": scores[first] - scores[order[min(TOP, len(order)) - 1]],
+        "mass": 1.0 / sum(exponents),
+        "specific": math.log1p(total),
+        "named": float(named),
+        "named_cosine": best(own, cosine) if named else 0.0,
+        "named_cosine_margin": best(own, cosine) - best(others, cosine) if named else 0.0,
+        "named_coverage": best(own, coverage) if named else 0.0,
+        "named_coverage_margin": best(own, coverage) - best(others, coverage) if named else 0.0,
+        "named_first": sum(i in ours for i in top[:5]) / 5 if named else 0.0,
+        "graph": max(candidate.graph for candidate in candidates),
+    }
+
+
+def answer_probability(values: Mapping[str, float]) -> float:
+    """The probability that the top ten hold the answer."""
+    return _sigmoid(logit(ANSWER, values))
+
+
+def hit_features(answer: float, behind: float, rank: int, cosine: float, coverage: float) -> dict[str, float]:
+    """`answer` is the probability of the whole, `behind` how far the score is from the first's, rank from 1."""
+    clipped = min(max(answer, 1e-6), 1 - 1e-6)
+    return {
+        "answer": math.log(clipped / (1 - clipped)),
+        "behind": behind,
+        "rank": math.log(rank),
+        "cosine": cosine,
+        "coverage": coverage,
+    }
+
+
+def hit_probability(values: Mapping[str, float]) -> float:
+    """The probability that this hit is part of the answer: what `relevance` and `min_relevance` mean."""
+    return _sigmoid(logit(HIT, values))
+
+
+def answers(probability: float) -> bool:
+    """Whether the probability is enough to answer, at the one operating point."""
+    return probability >= THRESHOLD
+
+
+def logit(model: Mapping[str, float], values: Mapping[str, float]) -> float:
+    return model.get("bias", 0.0) + sum(model.get(name, 0.0) * value for name, value in values.items())
+
+
+def _seen(question: Question, holding: Sequence[int]) -> list[bool]:
+    seen = []
+    place = 0
+    for asked in question.words:
+        seen.append(any(holding[place : place + len(asked.forms)]))
+        place += len(asked.forms)
+    return seen
+
+
+def _covered(weights: Sequence[float], words: frozenset[int]) -> float:
+    total = sum(weights)
+    return sum(weights[i] for i in words) / total if total else 0.0
+
+
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))

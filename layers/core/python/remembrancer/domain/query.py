@@ -1,0 +1,107 @@
+"""What a query asks for, read from its words alone: deterministic, never an error whatever the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from remembrancer.domain.names import fold
+from remembrancer.domain.periods import Period, find_periods
+from remembrancer.domain.terms import Asked, phrase_terms, query_terms
+
+MAX_WORDS = 48
+"""Distinct words of a query that are looked up; what follows only repeats or pads."""
+MAX_PHRASES = 4
+MAX_EXCLUDED = 8
+MAX_NAME_WORDS = 4
+
+_PHRASE = re.compile(r'(?<!\w)(-?)["“„«]([^"“”„«»]{1,200})["”“»](?!\w)')
+# A minus sign before a letter, behind a space: `-draft`, not `well-known`, `- item` or `-5`.
+_EXCLUDED = re.compile(r"(?<!\S)-([^\W\d_][\w'’-]{0,63})")
+_WHEN = re.compile(
+    r"^\W*(?:when|how long|since when|what (?:date|day|year|month|time)|which (?:day|year|month))\b", re.I
+)
+_CAPITALISED = re.compile(r"[^\W\d_][\w'’-]*")
+_POSSESSIVE = re.compile(r"['’]s?$")
+_WORDS = re.compile(r"[^\W_]+(?:['’.&-][^\W_]+)*")
+
+
+@dataclass(frozen=True)
+class Question:
+    text: str
+    """What is embedded: the query without its operators."""
+    words: tuple[Asked, ...]
+    phrases: tuple[tuple[tuple[str, ...], ...], ...]
+    """Each must be in a hit: the sequences of terms, any of which is the phrase."""
+    excluded: tuple[str, ...]
+    """Terms of which no hit may have one."""
+    name_words: frozenset[str]
+    """Folded words that may be part of a person's name."""
+    asks_when: bool
+    periods: tuple[Period, ...]
+
+
+def understand(query: str, now: datetime) -> Question:
+    """`now` is the instant that `last May` counts from, timezone-aware."""
+    phrases: list[tuple[tuple[str, ...], ...]] = []
+    excluded: dict[str, None] = {}
+
+    def phrase(match: re.Match[str]) -> str:
+        sequences = tuple(phrase_terms(match[2]))
+        if match[1]:
+            # Only a word can be left out, so a phrase leaves out nothing but itself when it is one word.
+            excluded.update((s[0], None) for s in sequences if len(s) == 1)
+            return " "
+        if sequences and len(phrases) < MAX_PHRASES:
+            phrases.append(sequences)
+        return f" {match[2]} "
+
+    def leave_out(match: re.Match[str]) -> str:
+        for asked in query_terms(match[1]):
+            excluded.update(dict.fromkeys(asked.forms))
+        return " "
+
+    plain = _EXCLUDED.sub(leave_out, _PHRASE.sub(phrase, query))
+    words = tuple(query_terms(plain)[:MAX_WORDS])
+    if not words and not phrases:
+        # Nothing but exclusions or marks: what was typed is what is looked for.
+        excluded.clear()
+        plain, words = query, tuple(query_terms(query)[:MAX_WORDS])
+    return Question(
+        text=" ".join(plain.split()) or query,
+        words=words,
+        phrases=tuple(phrases),
+        excluded=tuple(excluded)[: MAX_EXCLUDED * 8],
+        name_words=_name_words(plain),
+        asks_when=_WHEN.search(plain) is not None,
+        periods=tuple(find_periods(plain, now)),
+    )
+
+
+def mentions(name_words: Collection[str], author: str | None) -> bool:
+    """Whether the query names this author: by any word of the name that is not a mere initial."""
+    return any(word in name_words for word in _author_words(author))
+
+
+def name_candidates(text: str) -> list[str]:
+    """Folded runs of one to four words of the query, which may be the name of an entity."""
+    words = [_POSSESSIVE.sub("", word) for word in _WORDS.findall(fold(text))][:64]
+    runs = (
+        " ".join(words[start : start + length])
+        for length in range(1, MAX_NAME_WORDS + 1)
+        for start in range(len(words) - length + 1)
+    )
+    return list(dict.fromkeys(runs))
+
+
+def _author_words(author: str | None) -> list[str]:
+    return [word for word in fold(author or "").split() if len(word) > 1]
+
+
+def _name_words(text: str) -> frozenset[str]:
+    """Capitalised words; all words of a query that has no capitals."""
+    words = [_POSSESSIVE.sub("", match[0]) for match in _CAPITALISED.finditer(text)]
+    capitalised = [word for word in words if not word[0].islower()]
+    return frozenset(fold(word) for word in (capitalised if text != text.lower() else words))

@@ -1,0 +1,137 @@
+"""From the candidates of the legs to an order: a linear score of what each passage is, says and stands beside.
+
+The weights are few, fitted by bench/fit_recall.py and committed as data in `recall_weights`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from remembrancer.domain.query import Question, mentions
+from remembrancer.domain.recall_weights import RANKING
+
+OFFSETS = (1, -1, 2, -2)
+"""Neighbours in the source with a weight of their own: what follows an answer, what it answers."""
+WIDE = (3, -3, 4, -4, 5, -5)
+"""Neighbours that count together: whether the talk is about it."""
+
+FEATURES = (
+    "cosine",
+    "bm25",
+    *(f"{leg}{offset:+d}" for offset in OFFSETS for leg in ("cosine", "bm25")),
+    "around",
+    "author_named",
+    "length",
+    "asks",
+    "after_question",
+    "time_asked_and_named",
+    "in_period",
+    "graph",
+)
+UNFITTED: Mapping[str, float] = {"in_period": 3.0, "graph": 3.0}
+"""Set by hand: the fitting data has neither dates in its questions nor a graph. About the weight of an author."""
+_WEIGHTS = [RANKING.get(name, UNFITTED.get(name, 0.0)) for name in FEATURES]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A passage that a leg found or that lies beside one; scores of the legs as they came."""
+
+    passage_id: UUID
+    memory_id: UUID
+    ordinal: int
+    source_key: int | None
+    sequence: int | None
+    cosine: float
+    bm25: float
+    held: Sequence[int] | None
+    """How often it holds each form of the query's words; None when it holds none."""
+    words: int
+    asks: bool
+    dated: bool
+    author: str | None
+    happened: datetime
+    graph: float = 0.0
+    """What the graph leg gives its memory, 0..1."""
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any], graph: float) -> Candidate:
+        """From a row of `store.search`."""
+        return cls(
+            passage_id=row["passage_id"],
+            memory_id=row["memory_id"],
+            ordinal=row["ordinal"],
+            source_key=row["source_key"],
+            sequence=row["sequence"],
+            cosine=float(row["cosine"]),
+            bm25=float(row["bm25"]),
+            held=row["tf"],
+            words=row["words"],
+            asks=row["asks"],
+            dated=row["dated"],
+            author=row["author"],
+            happened=row["happened"],
+            graph=graph,
+        )
+
+
+def neighbours(candidates: Sequence[Candidate]) -> list[dict[int, int]]:
+    """For each candidate the index of the one at each offset (-5..5) in its source, where there is one."""
+    order: dict[int, list[int]] = {}
+    for index, candidate in enumerate(candidates):
+        if candidate.source_key is not None and candidate.sequence is not None:
+            order.setdefault(candidate.source_key, []).append(index)
+    around: list[dict[int, int]] = [{} for _ in candidates]
+    for indexes in order.values():
+        indexes.sort(key=lambda i: (candidates[i].sequence, candidates[i].memory_id, candidates[i].ordinal))
+        for place, index in enumerate(indexes):
+            for offset in (*OFFSETS, *WIDE):
+                if 0 <= place + offset < len(indexes):
+                    around[index][offset] = indexes[place + offset]
+    return around
+
+
+def features(question: Question, candidates: Sequence[Candidate]) -> list[list[float]]:
+    """One row a candidate, in the order of FEATURES. Leg scores are shares of the best of their leg."""
+    near = _shares([candidate.cosine for candidate in candidates])
+    said = _shares([candidate.bm25 for candidate in candidates])
+    mixed = [(a + b) / 2 for a, b in zip(near, said, strict=True)]
+    rows = []
+    for index, (candidate, beside) in enumerate(zip(candidates, neighbours(candidates), strict=True)):
+        row = [near[index], said[index]]
+        for offset in OFFSETS:
+            other = beside.get(offset)
+            row += [0.0, 0.0] if other is None else [near[other], said[other]]
+        before = beside.get(-1)
+        row += [
+            sum(mixed[beside[offset]] for offset in WIDE if offset in beside),
+            float(mentions(question.name_words, candidate.author)),
+            math.log1p(candidate.words),
+            float(candidate.asks),
+            float(before is not None and candidates[before].asks),
+            float(question.asks_when and candidate.dated),
+            float(any(period.holds(candidate.happened) for period in question.periods)),
+            candidate.graph,
+        ]
+        rows.append(row)
+    return rows
+
+
+def scores(rows: Sequence[Sequence[float]]) -> list[float]:
+    """The linear score of each row of `features`."""
+    return [sum(w * x for w, x in zip(_WEIGHTS, row, strict=True)) for row in rows]
+
+
+def contributions(row: Sequence[float]) -> dict[str, float]:
+    """What each feature that is not nothing adds to the score."""
+    return {name: w * x for name, w, x in zip(FEATURES, _WEIGHTS, row, strict=True) if w * x}
+
+
+def _shares(values: Sequence[float]) -> list[float]:
+    best = max(values, default=0.0)
+    return [max(0.0, value / best) if best > 0 else 0.0 for value in values]

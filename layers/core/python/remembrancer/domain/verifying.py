@@ -1,0 +1,152 @@
+"""Whether a text says a claim, and where: exact, normalized, or most of its words in one window."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from remembrancer.domain.terms import text_terms
+from remembrancer.domain.triples import Span
+
+Kind = Literal["exact", "normalized", "tokens"]
+Verdict = Literal["supported", "partially_supported", "unsupported"]
+
+PARTIAL = 0.5
+"""The share of the claim's words that one window must hold to support it in part."""
+_SLACK = 2.0
+"""A window may be so much longer than the claim: its words may be said with others between them."""
+_TRIES = 100
+_NEGATIONS = frozenset(
+    ["no", "not", "never", "none", "nobody", "nothing", "neither", "nor", "without", "cannot"]
+)
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+
+
+@dataclass(frozen=True)
+class Match:
+    """`span` is half-open, in code points of the text as stored; `coverage` the share of the claim's words."""
+
+    kind: Kind
+    span: Span
+    coverage: float
+
+
+def match(claim: str, text: str) -> Match | None:
+    """The best match of the claim in the text, or None below PARTIAL. Linear in both lengths."""
+    start = text.find(claim)
+    if start >= 0:
+        return Match("exact", (start, start + len(claim)), 1.0)
+    wanted, _ = _normalized(claim)
+    said, places = _normalized(text)
+    wanted = wanted.rstrip(" .!")
+    start = _find_words(said, wanted)
+    if wanted and start >= 0:
+        return Match("normalized", (places[start], places[start + len(wanted) - 1] + 1), 1.0)
+    return _window(claim, text)
+
+
+def verdict(matches: Sequence[Match | None]) -> Verdict:
+    """Of the claim against all texts: the best of them."""
+    best = max((found.coverage for found in matches if found is not None), default=0.0)
+    if best >= 1.0:
+        return "supported"
+    return "partially_supported" if best >= PARTIAL else "unsupported"
+
+
+def _normalized(text: str) -> tuple[str, list[int]]:
+    """Compatibility form, case folded, white space as one blank; and for each character where it came from."""
+    characters: list[str] = []
+    places: list[int] = []
+    start = 0
+    while start < len(text):
+        end = start + 1
+        while end < len(text) and unicodedata.combining(text[end]) and end - start < 32:
+            end += 1
+        for character in unicodedata.normalize("NFKC", text[start:end]).casefold():
+            blank = character.isspace()
+            if not (blank and (not characters or characters[-1] == " ")):
+                characters.append(" " if blank else character)
+                places.append(start)
+        start = end
+    if characters and characters[-1] == " ":
+        characters.pop()
+        places.pop()
+    return "".join(characters), places
+
+
+def _find_words(text: str, wanted: str) -> int:
+    """Where `wanted` stands between word boundaries; only so many places are tried, so a text made of
+    repetitions costs no more than another."""
+    start = text.find(wanted) if wanted else -1
+    for _ in range(_TRIES):
+        if start < 0:
+            break
+        end = start + len(wanted)
+        if not (start and text[start - 1].isalnum() and wanted[0].isalnum()) and not (
+            end < len(text) and text[end].isalnum() and wanted[-1].isalnum()
+        ):
+            return start
+        start = text.find(wanted, start + 1)
+    return -1
+
+
+@dataclass(frozen=True)
+class _Said:
+    terms: frozenset[str]
+    negative: bool
+    start: int
+    end: int
+
+
+def _window(claim: str, text: str) -> Match | None:
+    """The window of words that holds most of the claim's; a number or a negation that differs is no support."""
+    needed = set(text_terms(claim).words)
+    if not needed:
+        return None
+    said = _words(text)
+    width = max(4, int(_SLACK * len(_words(claim))))
+    best: Match | None = None
+    counts: dict[str, int] = {}
+    left = 0
+    for right, word in enumerate(said):
+        for term in word.terms & needed:
+            counts[term] = counts.get(term, 0) + 1
+        if right - left >= width:
+            for term in said[left].terms & needed:
+                counts[term] -= 1
+                if not counts[term]:
+                    del counts[term]
+            left += 1
+        coverage = len(counts) / len(needed)
+        if coverage >= PARTIAL and (best is None or coverage > best.coverage):
+            hits = [w for w in said[left : right + 1] if w.terms & needed]
+            numbers = {term for term in needed if term[0].isdigit()}
+            negative = any(w.negative for w in said[left : right + 1])
+            if numbers <= counts.keys() and negative == _denies(claim):
+                best = Match("tokens", (hits[0].start, hits[-1].end), coverage)
+    return best
+
+
+def _words(text: str) -> list[_Said]:
+    return [
+        _Said(_terms(found[0]), _is_negation(found[0]), found.start(), found.end())
+        for found in _WORD.finditer(text)
+    ]
+
+
+@lru_cache(maxsize=20_000)
+def _terms(word: str) -> frozenset[str]:
+    return frozenset(text_terms(word).words)
+
+
+def _denies(text: str) -> bool:
+    return any(_is_negation(found[0]) for found in _WORD.finditer(text))
+
+
+def _is_negation(word: str) -> bool:
+    plain = word.casefold().replace("’", "'")
+    return plain in _NEGATIONS or plain.endswith("n't")

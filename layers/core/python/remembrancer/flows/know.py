@@ -1,0 +1,107 @@
+"""Reading the graph: entities by name, one entity with its relationships, a relationship's history, predicates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from remembrancer.domain.ids import format_id
+from remembrancer.domain.names import fold
+from remembrancer.domain.principal import authorize
+from remembrancer.domain.problems import Problem
+from remembrancer.flows import render
+from remembrancer.flows.context import Call, Services
+from remembrancer.flows.decide import public_id
+from remembrancer.store import graph_read
+from remembrancer.store.database import Row, Unit
+
+MAX_RELATIONSHIPS = 200
+
+
+def entities(services: Services, call: Call, name: str, limit: int) -> dict[str, Any]:
+    """The entities of the reader's spaces that bear this name, in any spelling of it."""
+
+    def read(unit: Unit) -> dict[str, Any]:
+        authorize(unit.principal, "read")
+        key = fold(name)
+        rows = graph_read.by_name(unit, key, limit) if key else []
+        return {"entities": [_entity(unit, row) for row in rows]}
+
+    return services.database.read(call.credential, read)
+
+
+def entity(services: Services, call: Call, entity_id: str) -> dict[str, Any]:
+    """One entity, its names and its live relationships. Absent and foreign are one answer."""
+
+    def read(unit: Unit) -> dict[str, Any]:
+        authorize(unit.principal, "read")
+        row = graph_read.entity(unit, public_id("ent", entity_id))
+        if row is None:
+            raise Problem("not_found")
+        edges = graph_read.edges_of(unit, row["entity_id"], MAX_RELATIONSHIPS)
+        shown = render.relationships(edges, reveal_pii=unit.principal.sees_pii)
+        return {**_entity(unit, row), "relationships": shown}
+
+    return services.database.read(call.credential, read)
+
+
+def relationship_history(services: Services, call: Call, relationship: str) -> dict[str, Any]:
+    """Every version of a relationship with its two time axes."""
+
+    def read(unit: Unit) -> dict[str, Any]:
+        authorize(unit.principal, "read")
+        rows = graph_read.versions(unit, public_id("rel", relationship))
+        if not rows:
+            raise Problem("not_found")
+        shown = render.relationships(rows, reveal_pii=unit.principal.sees_pii)
+        return {
+            "relationship_id": shown[0]["relationship_id"],
+            "versions": [
+                {
+                    **version,
+                    "created_at": render.instant(row["created_at"]),
+                    "superseded_at": render.instant(row["superseded_at"]),
+                    "superseded_by": None
+                    if row["superseded_by"] is None
+                    else format_id("rel", row["superseded_by"]),
+                }
+                for version, row in zip(shown, rows, strict=True)
+            ],
+        }
+
+    return services.database.read(call.credential, read)
+
+
+def predicates(services: Services, call: Call) -> dict[str, Any]:
+    """The predicates registered in the reader's spaces."""
+
+    def read(unit: Unit) -> dict[str, Any]:
+        authorize(unit.principal, "read")
+        return {
+            "predicates": [
+                {
+                    "predicate": row["predicate_key"],
+                    "kind": row["kind"],
+                    "cardinality": row["cardinality"],
+                    "space": _space(unit, row),
+                }
+                for row in graph_read.predicates(unit)
+            ]
+        }
+
+    return services.database.read(call.credential, read)
+
+
+def _entity(unit: Unit, row: Row) -> dict[str, Any]:
+    names = render.clean(row["names"], reveal_pii=unit.principal.sees_pii)
+    return {
+        "entity_id": format_id("ent", row["entity_id"]),
+        "name": names[0] if names else None,
+        "aliases": names[1:],
+        "kind": row["kind"],
+        "space": _space(unit, row),
+        "created_at": render.instant(row["created_at"]),
+    }
+
+
+def _space(unit: Unit, row: Row) -> str:
+    return "team_shared" if row["space_id"] == unit.principal.team_space else "private"

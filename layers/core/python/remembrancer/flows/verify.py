@@ -1,0 +1,117 @@
+"""Is a claim said by what is remembered? Deterministic matches with their spans, and what the graph opposes."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from remembrancer.domain.conflict import Conflict, Neighbour, Statement, find_conflict
+from remembrancer.domain.ids import format_id
+from remembrancer.domain.principal import authorize
+from remembrancer.domain.problems import Problem
+from remembrancer.domain.query import name_candidates, understand
+from remembrancer.domain.requests import RecallRequest, VerifyRequest
+from remembrancer.domain.triples import Triple
+from remembrancer.domain.verifying import Match, match, verdict
+from remembrancer.flows import recall, render
+from remembrancer.flows.context import Call, Services
+from remembrancer.flows.decide import public_id
+from remembrancer.store import graph, graph_read, memories, search
+from remembrancer.store.database import Row, Unit
+
+SEARCHED = 20
+"""How many of the best memories a claim without ids is compared with, sure or not: verifying is not answering."""
+
+
+def verify(services: Services, call: Call, request: VerifyRequest) -> dict[str, Any]:
+    """`supported` | `partially_supported` | `unsupported`, the matches (spans in code points of the text as
+    stored), and `contradicted` with the relationships that say the opposite.
+
+    A memory id that is absent, foreign, held or erased is not found: Problem not_found.
+    """
+    if request.memory_ids is None:
+        asked = request.query or request.claim
+        question = understand(asked, services.clock())
+        [vector] = services.embedder.embed([question.text])
+
+    def read(unit: Unit) -> dict[str, Any]:
+        authorize(unit.principal, "read")
+        if request.memory_ids is not None:
+            rows = [_live(unit, public_id("mem", text)) for text in dict.fromkeys(request.memory_ids)]
+        else:
+            ranked = recall.rank(
+                unit,
+                RecallRequest(query=asked, limit=SEARCHED),
+                question,
+                vector,
+                services.embedder.contract,
+            )
+            versions = {row["passage_id"]: row["version"] for row in ranked.found.rows}
+            best = [ranked.candidates[index].passage_id for index in ranked.best[:SEARCHED]]
+            found = {r["passage_id"]: r for r in search.hydrate(unit, best, [versions[b] for b in best])}
+            rows = [found[passage] for passage in best if passage in found]
+        matches = [(row, match(request.claim, row["content"])) for row in rows]
+        opposed = _opposed(unit, request.claim)
+        return {
+            "verdict": verdict([found for _, found in matches]),
+            "contradicted": opposed is not None,
+            "matches": [_shown(unit, row, found) for row, found in matches if found is not None],
+            "contradictions": [] if opposed is None else [opposed],
+            "compared": len(rows),
+        }
+
+    return {**services.database.read(call.credential, read), "correlation_id": call.correlation_id}
+
+
+def _live(unit: Unit, memory_id: UUID) -> Row:
+    row = memories.get_live(unit, memory_id)
+    if row is None:
+        raise Problem("not_found")
+    return row
+
+
+def _shown(unit: Unit, row: Row, found: Match) -> dict[str, Any]:
+    start, end = found.span
+    return {
+        "memory_id": format_id("mem", row["memory_id"]),
+        "version": row["version"],
+        "kind": found.kind,
+        "span": [start, end],
+        "coverage": round(found.coverage, 4),
+        "text": render.clean(row["content"][start:end], reveal_pii=unit.principal.sees_pii),
+        "untrusted": True,
+    }
+
+
+def _opposed(unit: Unit, claim: str) -> dict[str, Any] | None:
+    """The live relationship that holds the opposite of the claim, by the rules of conflicts."""
+    edges = graph_read.about(unit, name_candidates(claim))
+    if not edges:
+        return None
+    others = [
+        Neighbour(
+            edge["relationship_id"],
+            edge["version"],
+            Statement("", (_triple(edge),), edge["valid_from"], edge["valid_to"]),
+            1.0,
+        )
+        for edge in edges
+    ]
+    single = {key for space in unit.principal.visible_spaces for key in graph.single_valued(unit, space)}
+    conflict: Conflict | None = find_conflict(Statement(claim), others, single)
+    if conflict is None:
+        return None
+    edge = next(edge for edge in edges if edge["relationship_id"] == conflict.memory_id)
+    [shown] = render.relationships([edge], reveal_pii=unit.principal.sees_pii)
+    return {
+        "relationship": shown,
+        "reason": conflict.reason,
+        "memory_ids": [format_id("mem", memory_id) for memory_id in edge["memories"]],
+    }
+
+
+def _triple(edge: Row) -> Triple:
+    target = edge["object"] if edge["object"] is not None else edge["value_canonical"]
+    return Triple(
+        edge["subject"], edge["predicate_key"], target, edge["polarity"], edge["valid_from"], edge["valid_to"]
+    )

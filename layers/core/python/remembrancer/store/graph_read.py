@@ -1,0 +1,177 @@
+"""Reading the graph: entities a query names, the edges around them, one entity, one relationship's history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from remembrancer.store import visibility
+from remembrancer.store.database import Row, Unit
+
+MAX_ENTITIES = 16
+MAX_EDGES = 2_000
+
+_NAMED = """
+join entity_name subject on subject.tenant_id = r.tenant_id and subject.entity_id = r.subject_id and subject.canonical
+left join entity_name object on object.tenant_id = r.tenant_id and object.entity_id = r.object_id and object.canonical
+"""
+_EDGE = """r.relationship_id, r.version, r.subject_id, r.object_id, r.predicate_key, r.polarity, r.valid_from,
+  r.valid_to, r.created_at, r.superseded_at, r.superseded_by, r.value_type, r.value_canonical, r.value_unit,
+  subject.name as subject, object.name as object"""
+
+
+def _supported(known_at: datetime | None) -> str:
+    """A relationship is shown as long as a memory that may be shown supports it."""
+    return f"""exists (select from support s
+      join memory m on m.tenant_id = s.tenant_id and m.memory_id = s.memory_id
+      join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
+      where s.tenant_id = r.tenant_id and s.relationship_id = r.relationship_id and s.version = r.version
+        and {visibility.live(known_at=known_at)})"""
+
+
+# An entity is shown while a memory that may be shown brought its name.
+_MENTIONED = f"""exists (select from mention t
+  join memory m on m.tenant_id = t.tenant_id and m.memory_id = t.memory_id
+  join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
+  where t.tenant_id = e.tenant_id and t.entity_id = e.entity_id and {visibility.live()})"""
+
+
+def named(unit: Unit, spaces: Sequence[UUID], keys: Sequence[str]) -> list[UUID]:
+    """The entities that bear one of these folded names in these spaces, longest name first, at most MAX_ENTITIES."""
+    rows = unit.rows(
+        """
+        select entity_id, max(length(name_key)) as long from entity_name
+        where tenant_id = %(tenant)s and space_id = any (%(spaces)s::uuid[]) and name_key = any (%(keys)s)
+        group by entity_id order by long desc, entity_id limit %(limit)s
+        """,
+        {"tenant": unit.tenant_id, "spaces": list(spaces), "keys": list(keys), "limit": MAX_ENTITIES},
+    )
+    return [row["entity_id"] for row in rows]
+
+
+def around(
+    unit: Unit, spaces: Sequence[UUID], seeds: Sequence[UUID], known_at: datetime | None, view: dict[str, Any]
+) -> list[Row]:
+    """The live edges within two steps of the seeds, each with a memory it rests on:
+    {subject_id, object_id, memory_id}, at most MAX_EDGES. A value edge has no object."""
+    live = visibility.live_edge(known_at=known_at)
+    return unit.rows(
+        f"""
+        with first as (
+          select r.subject_id, r.object_id from relationship r
+          where r.tenant_id = %(tenant)s and r.space_id = any (%(spaces)s::uuid[]) and {live}
+            and (r.subject_id = any (%(seeds)s::uuid[]) or r.object_id = any (%(seeds)s::uuid[]))
+          order by r.relationship_id limit %(limit)s
+        ), reached as (
+          select unnest(%(seeds)s::uuid[]) as entity_id
+          union select subject_id from first union select object_id from first
+        )
+        select distinct r.relationship_id, r.subject_id, r.object_id, s.memory_id from relationship r
+        join support s on s.tenant_id = r.tenant_id and s.relationship_id = r.relationship_id and s.version = r.version
+        where r.tenant_id = %(tenant)s and r.space_id = any (%(spaces)s::uuid[]) and {live}
+          and (r.subject_id in (select entity_id from reached) or r.object_id in (select entity_id from reached))
+        order by r.relationship_id, s.memory_id limit %(limit)s
+        """,
+        {
+            "tenant": unit.tenant_id,
+            "spaces": list(spaces),
+            "seeds": list(seeds),
+            "limit": MAX_EDGES,
+            "known_at": known_at,
+            **view,
+        },
+    )
+
+
+def by_name(unit: Unit, key: str, limit: int) -> list[Row]:
+    """Entities with this folded name, canonical bearers first: {entity_id, space_id, kind, names}."""
+    return unit.rows(
+        f"""
+        select e.entity_id, e.space_id, e.kind, e.created_at,
+               array(select n.name from entity_name n where n.tenant_id = e.tenant_id and n.entity_id = e.entity_id
+                     order by n.canonical desc, n.name_key collate "C") as names
+        from entity e join entity_name k on k.tenant_id = e.tenant_id and k.entity_id = e.entity_id
+        where e.tenant_id = %(tenant)s and e.space_id = any (rem_spaces()) and k.name_key = %(key)s
+          and {_MENTIONED}
+        order by k.canonical desc, e.entity_id limit %(limit)s
+        """,
+        {"tenant": unit.tenant_id, "key": key, "limit": limit, **_view(unit)},
+    )
+
+
+def _view(unit: Unit) -> dict[str, Any]:
+    return visibility.view(unit.principal.settings, unit.now)
+
+
+def entity(unit: Unit, entity_id: UUID) -> Row | None:
+    """One entity with its names; None when this reader may not know of it."""
+    return unit.row(
+        f"""
+        select e.entity_id, e.space_id, e.kind, e.created_at,
+               array(select n.name from entity_name n where n.tenant_id = e.tenant_id and n.entity_id = e.entity_id
+                     order by n.canonical desc, n.name_key collate "C") as names
+        from entity e
+        where e.tenant_id = %(tenant)s and e.space_id = any (rem_spaces()) and e.entity_id = %(id)s and {_MENTIONED}
+        """,
+        {"tenant": unit.tenant_id, "id": entity_id, **_view(unit)},
+    )
+
+
+def edges_of(unit: Unit, entity_id: UUID, limit: int) -> list[Row]:
+    """The live relationships of an entity, in both directions."""
+    return unit.rows(
+        f"""
+        select {_EDGE} from relationship r {_NAMED}
+        where r.tenant_id = %(tenant)s and r.space_id = any (rem_spaces())
+          and (r.subject_id = %(id)s or r.object_id = %(id)s) and {visibility.live_edge()} and {_supported(None)}
+        order by r.relationship_id limit %(limit)s
+        """,
+        {"tenant": unit.tenant_id, "id": entity_id, "limit": limit, **_view(unit)},
+    )
+
+
+def versions(unit: Unit, relationship_id: UUID) -> list[Row]:
+    """Every version of a relationship that has ever been supported by a memory that is not held, oldest first."""
+    return unit.rows(
+        f"""
+        select {_EDGE} from relationship r {_NAMED}
+        where r.tenant_id = %(tenant)s and r.space_id = any (rem_spaces()) and r.relationship_id = %(id)s
+          and exists (select from support s join memory m on m.tenant_id = s.tenant_id and m.memory_id = s.memory_id
+                      where s.tenant_id = r.tenant_id and s.relationship_id = r.relationship_id
+                        and s.version = r.version and {visibility.NOT_HELD})
+        order by r.version
+        """,
+        {"tenant": unit.tenant_id, "id": relationship_id},
+    )
+
+
+def predicates(unit: Unit) -> list[Row]:
+    """The registry of the reader's spaces: {space_id, predicate_key, kind, cardinality}."""
+    return unit.rows(
+        """
+        select space_id, predicate_key, kind, cardinality from predicate
+        where tenant_id = %(tenant)s and space_id = any (rem_spaces())
+        order by predicate_key collate "C", space_id limit 1000
+        """,
+        {"tenant": unit.tenant_id},
+    )
+
+
+def about(unit: Unit, keys: Sequence[str]) -> list[Row]:
+    """The live, supported relationships whose subject bears one of these folded names, with the memories they
+    rest on: what a claim may contradict."""
+    return unit.rows(
+        f"""
+        select {_EDGE}, array(select s.memory_id from support s where s.tenant_id = r.tenant_id
+            and s.relationship_id = r.relationship_id and s.version = r.version order by s.memory_id) as memories
+        from relationship r {_NAMED}
+        where r.tenant_id = %(tenant)s and r.space_id = any (rem_spaces())
+          and r.subject_id in (select entity_id from entity_name k where k.tenant_id = %(tenant)s
+                               and k.space_id = any (rem_spaces()) and k.name_key = any (%(keys)s))
+          and {visibility.live_edge()} and {_supported(None)}
+        order by r.relationship_id limit 200
+        """,
+        {"tenant": unit.tenant_id, "keys": list(keys), **_view(unit)},
+    )
