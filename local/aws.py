@@ -25,7 +25,7 @@ from local.runtime import ACCOUNT, REGION, ROOT
 SIGN_KEY: Final = "alias/remembrancer-sign"
 CHECKPOINT_BUCKET: Final = "remembrancer-checkpoints"
 EVENT_BUS: Final = "remembrancer"
-_START_S: Final = 60.0
+_START_S: Final = 180.0
 _CREDENTIALS: Final[Mapping[str, str]] = {"aws_access_key_id": "local", "aws_secret_access_key": "local"}
 
 

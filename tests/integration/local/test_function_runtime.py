@@ -93,7 +93,7 @@ def test_the_deadline_kills(loop: Loop, runtime: Runtime) -> None:
     pid = int(str(answer(invoke(loop, runtime))["pid"]))
     began = time.monotonic()
     assert fault(invoke(loop, runtime, do="sleep", seconds=30)) == "Sandbox.Timedout"
-    assert 1.0 <= time.monotonic() - began < 3.0
+    assert 1.0 <= time.monotonic() - began < 10.0
     assert not psutil.pid_exists(pid)
 
 

@@ -32,7 +32,7 @@ FUNCTIONS = (
     Function(
         "echo",
         "stub",
-        timeout_s=4,
+        timeout_s=9,
         routes=(
             Route("GET", "/v1/things/{id}", ("read",)),
             Route("POST", "/v1/things", ("write", "review")),
@@ -76,7 +76,7 @@ def api(loop: Loop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     runtime = Runtime(FUNCTIONS, lambda _: {}, folder, instances=4, handler="{name}.handler", code=(STUBS,))
     verifier = TokenVerifier(lambda: issuer.public_keys, ISSUER, issuer.known_clients, time.time)
     log: list[str] = []
-    gateway = Gateway(FUNCTIONS, runtime.invoke, verifier, log=log.append, timeout_s=2, in_flight=8)
+    gateway = Gateway(FUNCTIONS, runtime.invoke, verifier, log=log.append, timeout_s=4, in_flight=8)
     server = HttpServer(gateway.handle, max_body=MAX_BODY, max_head=10_240, refuse=refuse)
 
     async def start() -> None:
@@ -368,10 +368,10 @@ def test_an_answer_without_a_body_keeps_the_connection(loop: Loop) -> None:
 
 def test_a_slow_function_is_a_gateway_timeout_and_runs_on(api: Api) -> None:
     began = time.monotonic()
-    response = api.call("POST", "/v1/things", json={"x": 1}, headers={**api.token(), "X-Sleep": "2.5"})
+    response = api.call("POST", "/v1/things", json={"x": 1}, headers={**api.token(), "X-Sleep": "5"})
     document = problem(response, 504, "request_timeout")
     assert document["retryable"] is True
-    assert 1.9 < time.monotonic() - began < 3.5
+    assert 3.9 < time.monotonic() - began < 8
 
 
 @pytest.mark.parametrize("path", ["/v1/broken"])
@@ -427,14 +427,13 @@ def test_an_answer_is_mapped_as_api_gateway_does() -> None:
 
 
 def test_many_at_once_are_served_and_too_many_are_throttled(api: Api) -> None:
-    slow = {**api.token(), "X-Sleep": "0.8"}
+    slow = {**api.token(), "X-Sleep": "1"}
     with ThreadPoolExecutor(24) as threads:
-        held = [threads.submit(api.call, "POST", "/v1/things", json={}, headers=slow) for _ in range(8)]
-        time.sleep(0.3)
-        throttled = api.call("GET", "/v1/me")
-        for job in held:
-            job.result()
-    document = problem(throttled, 429, "rate_limited")
+        held = [threads.submit(api.call, "POST", "/v1/things", json={}, headers=slow) for _ in range(16)]
+        answers = [job.result() for job in held]
+    throttled = [answer for answer in answers if answer.status_code == 429]
+    assert throttled and len(throttled) < len(answers)
+    document = problem(throttled[0], 429, "rate_limited")
     assert document["retryable"] is True and document["next_action"] == "wait_and_retry"
     with ThreadPoolExecutor(8) as threads:
         assert {r.status_code for r in threads.map(lambda _: api.call("GET", "/v1/me"), range(64))} == {200}

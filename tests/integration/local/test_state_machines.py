@@ -36,7 +36,7 @@ def handler(event, context):
     return answer
 """
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(280)
 
 
 class Engine:
@@ -67,7 +67,7 @@ def aws_and_runtime(loop: Loop, tmp_path_factory: pytest.TempPathFactory) -> Ite
     runtime = Runtime(tasks, lambda _: {}, folder / "logs", handler="{name}.handler", code=(folder,))
     aws = Aws(folder / "logs")
     loop.run(runtime.start())
-    loop.run(aws.start(runtime.port), timeout_s=90)
+    loop.run(aws.start(runtime.port), timeout_s=200)
     yield aws, folder
     loop.run(aws.stop())
     loop.run(runtime.stop())
