@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from remembrancer.adapters.keys import FileMacKeys
-from remembrancer.api.cursors import MAX_CHARS, Cursors
 from remembrancer.domain.problems import Problem
+from remembrancer.flows.cursors import MAX_CHARS, Cursors
 
 TENANT = UUID("018f0000-0000-7000-8000-000000000001")
 OTHER = UUID("018f0000-0000-7000-8000-000000000002")
