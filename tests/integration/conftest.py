@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from local.postgres import MIGRATOR, OWNER, Flavour, Server
+from local.postgres import MIGRATOR, OWNER, Flavour, Server, temporary_server
 from remembrancer.store.migrate import migrate
 
 TEMPLATE = "migrated"
@@ -48,13 +47,10 @@ def migrate_template(url: str) -> None:
 def postgres() -> Iterator[Server]:
     """REM_TEST_POSTGRES=16 runs the suite on the version that Aurora has."""
     flavour: Flavour = "16" if os.environ.get("REM_TEST_POSTGRES") == "16" else "18"
-    with tempfile.TemporaryDirectory(prefix="rem-pg-") as folder:
-        # PostgreSQL runs as another user when the tests run as root.
-        Path(folder).chmod(0o755)
-        with Server(Path(folder) / "data", flavour=flavour, durable=False) as server:
-            server.ensure_database(TEMPLATE)
-            migrate_template(server.url(MIGRATOR, TEMPLATE))
-            yield server
+    with temporary_server(flavour) as server:
+        server.ensure_database(TEMPLATE)
+        migrate_template(server.url(MIGRATOR, TEMPLATE))
+        yield server
 
 
 @pytest.fixture

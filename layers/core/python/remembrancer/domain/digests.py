@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from remembrancer.domain.canonical import canonical_json, digest
+from remembrancer.domain.canonical import Value, canonical_json, digest
 
 
 def content_sha(content: str) -> bytes:
@@ -51,15 +51,14 @@ def dedup_key(
 
 def proposal_digest(proposal_id: UUID, salt: bytes, space_id: UUID, body: Mapping[str, Any]) -> str:
     """64 hex digits over everything that a decision admits, unmasked; the salt keeps short texts unguessable."""
-    return digest(
-        {
-            "version": 1,
-            "proposal": proposal_id.bytes,
-            "salt": salt,
-            "space": space_id.bytes,
-            "body": canonical_json(body),
-        }
-    ).hex()
+    shown: dict[str, Value] = {
+        "version": 1,
+        "proposal": proposal_id.bytes,
+        "salt": salt,
+        "space": space_id.bytes,
+        "body": canonical_json(body),
+    }
+    return digest(shown).hex()
 
 
 def memory_digest(memory: Mapping[str, Any]) -> str:
