@@ -74,6 +74,8 @@ class Clause:
     relative_time: bool = False
     additive: bool = False
     subject_key: tuple[str, ...] = ()
+    several: bool = False
+    """The subject is a plural (`formats are`, `Languages:`), which several values may share."""
 
 
 def read_clauses(text: str) -> list[Clause]:
@@ -151,7 +153,7 @@ def _read_clause(text: str, start: int, end: int, tokens: list[Token], speaker: 
         tokens = [token for token in tokens if token.start >= start]
     if not 2 <= len(tokens) <= MAX_TOKENS:
         return None
-    tokens = _without_lead(tokens)
+    tokens = _without_lead(text, tokens)
     labelled = _labelled(text, start, end, speaker)
     if labelled is not None:
         return labelled
@@ -188,6 +190,8 @@ def _finish(
     imperative: bool = False,
     label: bool = False,
 ) -> Clause | None:
+    if len(subject) > 1 and subject[0].text.lower() == "no":
+        subject, group = subject[1:], replace(group, negative=not group.negative)
     everything = [*subject, *group.complement]
     if not everything or (not subject and not imperative):
         return None
@@ -216,6 +220,7 @@ def _finish(
         relative_time=relative,
         additive=bool(lexicon.ADDITIVE.intersection(words)),
         subject_key=key,
+        several=_is_several(text, subject, group),
     )
 
 
@@ -234,6 +239,15 @@ def subject_key(subject: Sequence[Token], speaker: str | None) -> tuple[str, ...
         elif word in lexicon.UNRESOLVED and word not in ("the", "a", "an"):
             return ()
     return tuple(keys)
+
+
+def _is_several(text: str, subject: Sequence[Token], group: _Group) -> bool:
+    if not subject or group.verb != ("be",):
+        return False
+    gap = text[subject[-1].end : group.complement[0].start] if group.complement else ""
+    last = subject[-1].text.lower()
+    plural = last.endswith("s") and not last.endswith(("ss", "us", "is")) and not subject[-1].named
+    return "are" in gap.split() or "were" in gap.split() or (plural and ":" in gap)
 
 
 def _plain_key(word: str) -> str:
@@ -274,15 +288,17 @@ def _labelled(text: str, start: int, end: int, speaker: str | None) -> Clause | 
 
 def _is_label(word: Token, value: Sequence[Token]) -> bool:
     """A single word before a colon names an attribute, or else perhaps a speaker."""
-    exact = len(value) == 1 and (value[0].measure is not None or value[0].named)
+    exact = value[0].measure is not None or (len(value) == 1 and value[0].named)
     return _plain_key(word.text) in lexicon.ATTRIBUTES or exact
 
 
-def _without_lead(tokens: list[Token]) -> list[Token]:
+def _without_lead(text: str, tokens: list[Token]) -> list[Token]:
     """Drops a leading interjection or adverb (`Yes,`, `Now`, `Also`) that is no part of the statement."""
     at = 0
     leads = lexicon.FILLERS - {"the", "always"} | {"yes", "no", "well", "hey", "hi", "note", "fyi", "update"}
     while at < len(tokens) - 2 and tokens[at].text.lower() in leads:
+        if tokens[at].text.lower() == "no" and text[tokens[at].end] != ",":
+            break  # `No meetings are planned`
         at += 1
     return tokens[at:]
 

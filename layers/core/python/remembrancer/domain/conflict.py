@@ -186,6 +186,9 @@ def _compare_clauses(a: Clause, b: Clause) -> _Finding | None:
         if tag != "equal"
     ]
     changes = [change for change in changes if not _agree(change[1], change[2])]
+    if _is_swapped(a, b):
+        text = "The same preference the other way round."
+        return _Finding("value", text, _span(left), _span(right))
     if not changes or any(tag != "replace" for tag, *_ in changes):
         return None
     if len(changes) > 1 and not (
@@ -193,13 +196,27 @@ def _compare_clauses(a: Clause, b: Clause) -> _Finding | None:
     ):
         return None
     _, mine, theirs, before, after = changes[0]
-    if any(token.key in ("and", "or") for token in (*before[-1:], *after[:1], *mine, *theirs)):
+    if any(token.key in ("and", "or") for token in (*before[-1:], *after[:1])):
         return None
-    reason = _slot_reason(a, b, mine, theirs, before)
+    if any(token.key in lexicon.STOPS for token in (*mine, *theirs)):
+        return None  # more than one thing differs
+    reason = _slot_reason(a, b, mine, theirs, before, after)
     if reason is None or not _clauses_meet(a, b, reason):
         return None
     text = f"The same statement with another {reason}."
     return _Finding(reason, text, _span(mine), _span(theirs))
+
+
+def _is_swapped(a: Clause, b: Clause) -> bool:
+    """`prefers tea over coffee` beside `prefers coffee over tea`."""
+    if a.verb != (stem("prefer"),):
+        return False
+    sides = []
+    for clause in (a, b):
+        keys = [token.key for token in clause.complement]
+        at = next((i for i, key in enumerate(keys) if key in ("over", "to")), 0)
+        sides.append((keys[:at], keys[at + 1 :]))
+    return bool(sides[0][0]) and sides[0] == sides[1][::-1]
 
 
 def _opposite(a: Clause, b: Clause) -> _Finding | None:
@@ -262,7 +279,12 @@ def _is_when(tokens: Sequence[Token]) -> bool:
 
 
 def _slot_reason(
-    a: Clause, b: Clause, mine: Sequence[Token], theirs: Sequence[Token], before: Sequence[Token]
+    a: Clause,
+    b: Clause,
+    mine: Sequence[Token],
+    theirs: Sequence[Token],
+    before: Sequence[Token],
+    after: Sequence[Token],
 ) -> Reason | None:
     """Which kind of contradiction the one differing slot is, if it is one."""
     x, y = mine[0].measure, theirs[0].measure
@@ -275,7 +297,7 @@ def _slot_reason(
         return "date" if _date_slot(a, before) else None
     if any(token.measure is not None for token in (*mine, *theirs)) and not _mixed_values(mine, theirs):
         return None
-    return _value_reason(a, b, mine, theirs, before)
+    return _value_reason(a, b, mine, theirs, before, after)
 
 
 def _mixed_values(mine: Sequence[Token], theirs: Sequence[Token]) -> bool:
@@ -308,30 +330,41 @@ def _date_slot(clause: Clause, before: Sequence[Token]) -> bool:
         return not (clause.first_person and len(clause.subject) == 1) and len(before) <= 1
     if clause.definite and clause.tense == "present" and any(isinstance(t.measure, Date) for t in before):
         return True  # `on Tuesdays at 19:00` beside `on Tuesdays at 20:00`
+    if verb in lexicon.PRESENT_DATED:
+        return clause.definite and clause.tense == "present"
     if verb in lexicon.DATED_FRAMES or (*verb, *(token.key for token in before[:1])) in lexicon.DATED_FRAMES:
         return clause.tense != "past" or not clause.first_person or verb[-1] in lexicon.ONE_TIME
     return verb[-1] in lexicon.ONE_TIME
 
 
 def _value_reason(
-    a: Clause, b: Clause, mine: Sequence[Token], theirs: Sequence[Token], before: Sequence[Token]
+    a: Clause,
+    b: Clause,
+    mine: Sequence[Token],
+    theirs: Sequence[Token],
+    before: Sequence[Token],
+    after: Sequence[Token],
 ) -> Reason | None:
-    named = all(any(_is_value(token) for token in side) for side in (mine, theirs))
+    named = _is_value(mine[-1]) and _is_value(theirs[-1])
     reason: Reason = "name" if named else "value"
     if _exclusive(mine, theirs, a, before):
         return "value"
     left, right = _around(a, mine), _around(b, theirs)
     if objects_differ(left, right) is not True or max(len(mine), len(theirs)) > 4:
         return None
-    if clause_is_functional(a, before, named):
+    if _is_functional(a, before, after, named):
         return reason
     return None
 
 
-def clause_is_functional(clause: Clause, before: Sequence[Token], named: bool) -> bool:
+def _is_functional(clause: Clause, before: Sequence[Token], after: Sequence[Token], named: bool) -> bool:
     """Whether the slot behind `before` takes one object at a time."""
     if clause.tense == "past" and not (clause.verb[:1] == ("be",) and len(clause.verb) > 1):
         return False
+    if clause.several:
+        return False
+    if after and after[0].key == "as" and any(token.key in lexicon.SINGULARIZERS for token in after):
+        return True  # `use MySQL as our primary database`
     frame = _frame(clause, before)
     if len(frame) == 3 and frame[0] == "be" and frame[2] == "by" and frame[1] not in lexicon.PLURAL_VERBS:
         return named  # the one who did it
@@ -456,7 +489,9 @@ def _whole_measure(text: str) -> Measure | None:
 
 def _key(text: str) -> str:
     words = [word.strip('.,;:!"“”()`*_') for word in fold(text).split()]
-    skipped = lexicon.LEGAL_FORMS | lexicon.TITLES | lexicon.DETERMINERS
+    if len(words) > 1 and words[0] in lexicon.DETERMINERS:
+        words = words[1:]
+    skipped = lexicon.LEGAL_FORMS | lexicon.TITLES
     kept = [word for word in words if word and word not in skipped] or [word for word in words if word]
     key = " ".join(kept)
     return lexicon.PLACE_ALIASES.get(key, key)

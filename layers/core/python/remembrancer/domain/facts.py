@@ -132,7 +132,7 @@ def _attributes(clause: Clause) -> Iterator[Fact]:
         if attribute in _HAS_ATTRIBUTES and _is_value(value) and len(clause.complement) <= 3:
             yield _make(clause, " ".join(clause.subject_key), _attribute_name((attribute,)), (value,), True)
         return
-    if clause.verb != ("be",) or not clause.complement:
+    if clause.verb != ("be",) or not clause.complement or clause.several:
         return
     split = split_attribute(clause)
     if split is None:
@@ -255,7 +255,7 @@ def _make(
     dated: bool = False,
 ) -> Fact:
     interval = None if dated else explicit_interval(clause.text)
-    named = tokens is None or any(_is_value(token) for token in tokens)
+    named = not tokens or _is_value(tokens[-1])  # `the Zurich office` is a description
     return Fact(
         subject,
         predicate,

@@ -150,7 +150,7 @@ PARTIAL = _words("only just all every always everyone everything entirely comple
 """Behind a negation these deny a part, not the whole (`not only`, `not all`)."""
 FILLERS = _words(
     "the currently now still already really very actually officially presently please definitely certainly"
-    " absolutely clearly simply indeed so quite pretty truly nowadays always directly"
+    " absolutely clearly simply indeed yet so quite pretty truly nowadays always directly"
 )
 """Words that change nothing a comparison looks at."""
 ARTICLES = frozenset({"a", "an"})
@@ -214,6 +214,9 @@ ONE_TIME = _stems(
 )
 """What happens to a subject once: another date contradicts."""
 
+PRESENT_DATED = _frames("meet|gather|convene|rehearse|train|sync")
+"""The same only in the present: `met on 3 March` and `met on 7 April` are two meetings."""
+
 NAMED_FRAMES = _frames(
     "live in|reside in|be base in|be locate in|be situate in|be headquarter in|be station in|be bear in"
     "|die in|work at|work for|be employ by|be employ at|report to|be marry to|be engage to|be manage by"
@@ -227,7 +230,8 @@ OPEN_FRAMES = _frames(
     "prefer|be call|be name|be set to|default to|be host on|be host in|be store in|be store on|be write in"
     "|be deploy to|be deploy on|be deploy in|run on|listen on|bind to|point to|be save in|be keep in"
     "|be keep on|be make of|be build of|be build on|be locate on|be park in|be park on|be encrypt with"
-    "|be mount at|be mount on|resolve to|be paint|be set in|sit on|be locate at|authenticate with"
+    "|be mount at|be mount on|resolve to|be hold in|be hold at|work as|serve as|be paint|be set in|sit on"
+    "|be locate at|authenticate with"
 )
 """The same for objects that need not be names."""
 DATED_FRAMES = _frames(
