@@ -337,6 +337,21 @@ class Server:
         return (told or lines or ["the log is empty"])[-1].strip() + f" (see {self._log})"
 
 
+@contextlib.contextmanager
+def temporary_server(
+    flavour: Flavour = "18", *, durable: bool = False, settings: Mapping[str, str] | None = None
+) -> Iterator[Server]:
+    """A server of its own in a temporary folder, for tests and measurements; nothing of it is left."""
+    with tempfile.TemporaryDirectory(prefix="rem-pg-") as folder:
+        Path(folder).chmod(0o755)  # PostgreSQL runs as another user when we are root
+        server = Server(Path(folder) / "data", flavour=flavour, durable=durable, settings=settings)
+        try:
+            with server:
+                yield server
+        finally:
+            server.destroy()
+
+
 def _quoted(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
