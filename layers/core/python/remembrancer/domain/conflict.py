@@ -30,7 +30,7 @@ from remembrancer.domain.triples import Span, Triple
 
 Reason = Literal["single_valued_relation", "number", "date", "name", "value", "polarity"]
 
-_MAX_PAIRS = 2_000
+_MAX_PAIRS = 400
 
 
 @dataclass(frozen=True)
