@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from pathlib import Path
 from typing import Any
 
 import psycopg
