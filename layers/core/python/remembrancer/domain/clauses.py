@@ -36,7 +36,6 @@ _WORD = re.compile(r"https?://[^\s,;)\]\"'>]+(?<![.!?:])|\w+(?:['’.\-@/:+&_]\w
 _BULLET = re.compile(r"\s*(?:[-*+•>#]+\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)*")
 _SPEAKER = re.compile(r"\s*([A-Z][\w'’-]{0,30}(?: [A-Z][\w'’-]{0,30}){0,2}):\s+(?=\S)")
 _LABEL = re.compile(r"\s*([^:=\n]{1,60}?)\s*(?::|=|->|→)\s+(\S[^\n]*)$")
-_TRAILER = re.compile(r"[\"“”`*_]")
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,6 @@ def _frames(frames: str) -> frozenset[tuple[str, ...]]:
 
 
 BE = frozenset({"am", "is", "are", "was", "were", "be", "been", "being"})
-PRESENT_BE = frozenset({"am", "is", "are"})
 AUXILIARIES = BE | _words("has have had do does did will would shall should can could may might must ought")
 PAST_AUXILIARIES = frozenset({"was", "were", "had", "did"})
 HEDGES = _words(
