@@ -82,7 +82,12 @@ FUNCTIONS: tuple[Function, ...] = (
         db_role="rem_ingest",
         embeds=True,
         memory_mb=1769,
-        routes=(Route("POST", "/v1/ingest", ("write",), text=True, idempotent=True),),
+        routes=(
+            Route("POST", "/v1/ingest", ("write",), text=True, idempotent=True),
+            Route("POST", "/v1/ingest/markdown", ("write",), text=True, idempotent=True),
+            Route("POST", "/v1/ingest/memory", ("write",), text=True, idempotent=True),
+            Route("POST", "/v1/ingest/ump", ("write",), text=True, idempotent=True),
+        ),
     ),
     Function(
         "proposal",
@@ -134,6 +139,27 @@ FUNCTIONS: tuple[Function, ...] = (
         ),
     ),
     Function(
+        "curate",
+        "retraction, renewal, merging",
+        db_role="rem_curate",
+        routes=(
+            Route("POST", "/v1/memories/{id}/retract", ("write",), idempotent=True),
+            Route("POST", "/v1/memories/{id}/renew", ("write",), idempotent=True),
+            Route("POST", "/v1/entities/{id}/merge", ("review",), human=True, idempotent=True),
+        ),
+    ),
+    Function(
+        "report",
+        "decay, consistency, exports",
+        db_role="rem_report",
+        routes=(
+            Route("GET", "/v1/decayed", ("review",), human=True),
+            Route("GET", "/v1/decay-reports", ("review",), human=True),
+            Route("GET", "/v1/decay-reports/{id}", ("review",), human=True),
+            Route("POST", "/v1/export", ("review",), human=True, idempotent=True),
+        ),
+    ),
+    Function(
         "purge",
         "signed erasure",
         db_role="rem_purge",
@@ -156,6 +182,8 @@ FUNCTIONS: tuple[Function, ...] = (
         routes=(
             Route("GET", "/v1/settings", ("admin",), human=True),
             Route("PATCH", "/v1/settings", ("admin",), human=True, signed=True),
+            Route("GET", "/v1/retention", ("admin",), human=True),
+            Route("PUT", "/v1/retention", ("admin",), human=True, signed=True),
             Route("GET", "/v1/principals", ("admin",), human=True),
             Route("POST", "/v1/principals", ("admin",), human=True, signed=True, idempotent=True),
             Route("POST", "/v1/principals/{id}/keys", ("admin",), human=True, signed=True, idempotent=True),
@@ -167,11 +195,22 @@ FUNCTIONS: tuple[Function, ...] = (
         db_role="rem_system",
         routes=(
             Route("GET", "/v1/me", ()),
+            Route("GET", "/v1/jobs/{id}", ()),
             Route("GET", "/v1/ready", ()),
             Route("GET", "/v1/openapi.json", ()),
         ),
     ),
     Function("sweep", "expiry of proposals and operational rows", db_role="rem_sweep", timeout_s=120),
+    Function(
+        "job_step",
+        "embeds and publishes long imports, writes bundles",
+        db_role="rem_job",
+        embeds=True,
+        timeout_s=600,
+        memory_mb=1769,
+    ),
+    Function("decay_report", "what has decayed and what soon will", db_role="rem_upkeep", timeout_s=300),
+    Function("term_stats", "statistics of terms for recall", db_role="rem_statistics", timeout_s=600),
     Function("migrate", "schema migrations", db_role="rem_migrate", timeout_s=600),
     Function("outbox_claim", "takes due alerts", db_role="rem_outbox", timeout_s=30),
     Function("outbox_publish", "delivers alerts", network="none", timeout_s=30, memory_mb=256),
@@ -184,12 +223,16 @@ FUNCTIONS: tuple[Function, ...] = (
 
 MACHINES: tuple[Machine, ...] = (
     Machine("outbox", ("outbox_claim", "outbox_publish", "outbox_mark")),
+    Machine("jobs", ("job_step",)),
     Machine("checkpoint", ("checkpoint_head", "checkpoint_sign", "checkpoint_record")),
 )
 
 SCHEDULES: tuple[Schedule, ...] = (
     Schedule("sweep", "sweep", every_s=300, dev_every_s=86_400),
+    Schedule("term_stats", "term_stats", every_s=900, dev_every_s=86_400),
     Schedule("outbox", "outbox.asl", every_s=60, dev_every_s=86_400),
+    Schedule("jobs", "jobs.asl", every_s=600, dev_every_s=86_400),
+    Schedule("decay_report", "decay_report", every_s=86_400, dev_every_s=86_400),
     Schedule("checkpoint", "checkpoint.asl", every_s=3600, dev_every_s=86_400),
 )
 

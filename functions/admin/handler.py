@@ -11,8 +11,9 @@ from functions.manifest import function
 from remembrancer.adapters.signatures import check_public_key
 from remembrancer.api.app import Api, answer, shown
 from remembrancer.api.wiring import services, settings
+from remembrancer.domain.import_requests import RetentionRequest
 from remembrancer.domain.requests import KeyRequest, PrincipalRequest, SettingsPatch
-from remembrancer.flows import administer
+from remembrancer.flows import administer, retention
 
 app = Api(function("admin"), settings().public_bases)
 
@@ -25,6 +26,16 @@ def get_settings() -> Response[str]:
 @app.route("PATCH", "/v1/settings", summary="Change the tenant's settings; signed.")
 def patch_settings(body: Annotated[SettingsPatch, Body()]) -> Response[str]:
     return shown(administer.patch_settings(services(), app.call(), body))
+
+
+@app.route("GET", "/v1/retention", summary="Days that memories of each kind live.")
+def get_retention() -> Response[str]:
+    return shown(retention.get_retention(services(), app.call()))
+
+
+@app.route("PUT", "/v1/retention", summary="Set the days that memories of each kind live; signed.")
+def put_retention(body: Annotated[RetentionRequest, Body()]) -> Response[str]:
+    return shown(retention.put_retention(services(), app.call(), body))
 
 
 @app.route("GET", "/v1/principals", summary="Who may act in this tenant.")

@@ -56,6 +56,15 @@ _CAPTURED: dict[str, Any] = {
         },
     ],
 }
+_IMPORTED: dict[str, Any] = {
+    "kind": "fact",
+    "domain": "people",
+    "author": "Ana",
+    "observed_at": _TIME,
+    "expires_at": "2099-06-01T12:00:00Z",
+    "data_subjects": ["ana"],
+    "target_space": "team_shared",
+}
 _SUPERSEDES = {"memory_id": _MEMORY, "version": 1}
 _PROPOSED = {**_CAPTURED, "content": "Ana works at Globex.", "source_prompt": "Where do you work?"}
 
@@ -103,7 +112,36 @@ SAMPLES: dict[str, Any] = {
         "secrets": "redact",
         "proposal_ttl_s": 604_800,
         "retention": {"fact": 365, "episodic": 30, "procedure": 730, "step": 730, "decision": 730},
+        "skip_prefixes": ["HEARTBEAT"],
+        "route_at": 0.3,
     },
+    "POST /v1/ingest/markdown": {
+        **_IMPORTED,
+        "content": "# Ana\n\nAna works at Globex.\n",
+        "title": "Where Ana works",
+        "valid_from": _TIME,
+        "valid_to": "2099-05-01T12:00:00Z",
+        "source_uri": "notes/ana.md",
+        "revision": "7",
+    },
+    "POST /v1/ingest/memory": {**_IMPORTED, "content": "## [ 2024-05-01 ] Work\nAna works at Globex.\n"},
+    "POST /v1/ingest/ump": {
+        "records": [
+            {"ump": "1.0", "body": {"text": "Ana works at Globex."}, "scope": {"visibility": "shared"}}
+        ],
+        "domain": "people",
+        "target_space": "team_shared",
+    },
+    "POST /v1/memories/{id}/retract": {"version": 1, "undo": False, "reason": "It was never so."},
+    "POST /v1/memories/{id}/renew": {"version": 1, "expires_at": "2099-06-01T12:00:00Z"},
+    "POST /v1/entities/{id}/merge": {"into": "ent_" + "1" * 32, "reason": "One person."},
+    "POST /v1/export": {
+        "format": "ump",
+        "spaces": ["team_shared"],
+        "domains": ["people"],
+        "kinds": ["fact"],
+    },
+    "PUT /v1/retention": {"fact": 365, "episodic": 30, "procedure": 730, "step": 730, "decision": 730},
     "POST /v1/principals": {
         "name": "Nora New",
         "kind": "agent",
@@ -122,6 +160,9 @@ IDS = {
     "quarantine": "mem",
     "conflicts": "con",
     "principals": "prin",
+    "entities": "ent",
+    "jobs": "job",
+    "decay-reports": "rep",
 }
 """The kind of id that `{id}` is, by the segment before it."""
 

@@ -30,10 +30,12 @@ GLOBAL = {"schema_migration"}
 ROLES = sorted({f.db_role for f in manifest.FUNCTIONS if f.db_role not in (None, "rem_migrate")})
 SPACED = {
     "memory", "memory_version", "passage", "occurrence", "hold_out", "entity", "entity_name", "mention", "predicate",
-    "relationship", "support", "conflict", "proposal",
+    "relationship", "support", "conflict", "proposal", "job_item", "job_passage", "centroid",
 }  # fmt: skip
 """Tables of which a principal sees its own spaces' rows alone."""
-BY_PRINCIPAL = {"rem_ingest", "rem_proposal", "rem_approve", "rem_recall"}
+BY_PRINCIPAL = {
+    "rem_ingest", "rem_proposal", "rem_approve", "rem_recall", "rem_curate", "rem_report", "rem_job",
+}  # fmt: skip
 
 _KNOWLEDGE = (
     "conflict entity entity_name hold_out memory memory_version mention occurrence passage predicate relationship"
@@ -44,7 +46,25 @@ _KEYED = {"idempotency": "body lease_until refs state status token"}
 # Table privileges by role, and the columns that may be updated.
 TABLES: dict[str, dict[str, str]] = {
     "rem_ingest": {
-        "select insert": _KNOWLEDGE, "select insert delete": "idempotency", "insert": "outbox", "select": "principal",
+        "select insert": f"{_KNOWLEDGE} job job_item", "select insert delete": "idempotency", "insert": "outbox",
+        "select": "principal centroid",
+    },
+    "rem_curate": {
+        "select": "conflict entity hold_out memory occurrence passage predicate principal",
+        "select insert": "entity_name memory_version mention relationship support",
+        "select insert delete": "idempotency", "insert": "outbox",
+    },
+    "rem_report": {
+        "select": f"{_KNOWLEDGE} principal report", "select insert": "job", "select insert delete": "idempotency",
+        "insert": "outbox",
+    },
+    "rem_job": {
+        "select insert": _KNOWLEDGE, "select": "principal centroid job", "select delete": "job_item",
+        "select insert delete": "job_passage", "insert": "outbox",
+    },
+    "rem_upkeep": {
+        "select": "conflict entity entity_name hold_out memory memory_version passage space",
+        "select insert delete": "centroid", "select insert": "report", "insert": "outbox",
     },
     "rem_proposal": {
         "select": f"{_KNOWLEDGE} principal", "select insert": "proposal", "select insert delete": "idempotency",
@@ -59,7 +79,7 @@ TABLES: dict[str, dict[str, str]] = {
         "select delete": "conflict entity entity_name hold_out legal_hold memory memory_version mention occurrence"
                          " passage predicate proposal relationship support",
         "select insert delete": "idempotency", "select insert": "nonce tombstone", "insert": "outbox",
-        "select": "principal signing_key space",
+        "select": "principal signing_key space job",
     },
     "rem_audit": {
         "select": "audit_event audit_head principal tombstone", "select insert": "audit_checkpoint",
@@ -69,9 +89,10 @@ TABLES: dict[str, dict[str, str]] = {
         "select insert": "credential nonce principal signing_key space", "select insert delete": "idempotency",
         "insert": "outbox", "select": "tenant",
     },
-    "rem_system": {"select": "principal schema_migration"},
+    "rem_system": {"select": "principal schema_migration job"},
     "rem_sweep": {
-        "select delete": "idempotency nonce", "select insert delete": "outbox", "select": "principal proposal",
+        "select delete": "idempotency nonce job job_item report", "select insert delete": "outbox",
+        "select": "principal proposal",
     },
     "rem_outbox": {"select": "outbox"},
     "rem_definer": {
@@ -83,6 +104,20 @@ COLUMNS: dict[str, dict[str, str]] = {
     "rem_ingest": {
         **_KEYED, "memory_version": "superseded_at superseded_by", "relationship": "superseded_at superseded_by",
     },
+    "rem_job": {
+        "job": "claimed_until done expires_at failure finished_at object_key result state total",
+        "job_passage": "contract embedding",
+        "memory_version": "superseded_at superseded_by",
+        "relationship": "superseded_at superseded_by",
+    },
+    "rem_curate": {
+        **_KEYED,
+        "conflict": "closed_at closed_by status",
+        "entity": "merged_into",
+        "memory_version": "superseded_at superseded_by",
+        "relationship": "superseded_at superseded_by",
+    },
+    "rem_report": _KEYED,
     "rem_proposal": {**_KEYED, "proposal": "decided_at status"},
     "rem_approve": {
         **_KEYED,
@@ -97,6 +132,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     "rem_purge": {
         "entity_name": "canonical",
         "idempotency": "body lease_until refs request_hash state status token",
+        "job": "object_key result state",
         "proposal": "conflict_memory_id conflict_version scores",
         "space": "generation",
     },
@@ -107,10 +143,12 @@ COLUMNS: dict[str, dict[str, str]] = {
 EXECUTES = {
     "resolve_principal": {
         "rem_ingest", "rem_proposal", "rem_approve", "rem_recall", "rem_purge", "rem_audit", "rem_admin", "rem_system",
+        "rem_curate", "rem_report", "rem_job",
     },
-    "list_tenants": {"rem_sweep", "rem_outbox", "rem_audit"},
+    "list_tenants": {"rem_sweep", "rem_outbox", "rem_audit", "rem_job", "rem_upkeep"},
     "audit_append_many": {
         "rem_ingest", "rem_proposal", "rem_approve", "rem_recall", "rem_purge", "rem_audit", "rem_admin", "rem_sweep",
+        "rem_curate", "rem_report", "rem_job", "rem_upkeep", "rem_system",
     },
     "audit_append": set(),
 }  # fmt: skip

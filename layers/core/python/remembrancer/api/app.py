@@ -19,6 +19,7 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValida
 
 from remembrancer import observability
 from remembrancer.api.body import check_media_type, parse_body
+from remembrancer.domain import import_requests as _import_requests  # noqa: F401 - names its fields
 from remembrancer.domain import requests
 from remembrancer.domain.ports import EmbeddingUnavailable
 from remembrancer.domain.principal import Credential
@@ -181,6 +182,8 @@ class Api:
 def answer(given: Answer) -> Response[str]:
     """A flow's answer as it was, or is, stored: the bytes are final."""
     headers = {"Idempotent-Replayed": "true"} if given.replayed else {}
+    if given.status == 202:
+        headers["Location"] = json.loads(given.body)["location"]
     return Response(given.status, JSON, given.body, headers={"Cache-Control": "no-store", **headers})
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 from uuid import UUID
 
 Prefix = Literal[
-    "mem", "prop", "att", "ent", "rel", "con", "job", "dsr", "hold", "occ", "prin", "tomb", "evt"
+    "mem", "prop", "att", "ent", "rel", "con", "job", "dsr", "hold", "occ", "prin", "tomb", "evt", "rep"
 ]
 
 _HEX = re.compile(r"[0-9a-f]{32}")

@@ -31,6 +31,17 @@ class Passages:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where in a document a part lies. Lines count from 1, both ends included; None where there are none."""
+
+    parent_id: UUID
+    ordinal: int
+    heading_path: str | None
+    line_start: int | None
+    line_end: int | None
+
+
+@dataclass(frozen=True)
 class NewMemory:
     memory_id: UUID
     space_id: UUID
@@ -64,6 +75,9 @@ class NewMemory:
     """An open hold-out of reason `screen`: stored, invisible, without edges."""
     entities: tuple[EntityIn, ...] = field(default=())
     relations: tuple[RelationIn, ...] = field(default=())
+    place: Place | None = None
+    claimed: Mapping[str, Any] | None = None
+    """What a caller said of it that decides nothing here: a confidence, an id of another system."""
 
 
 def origin_of(source: str) -> Literal["human", "model", "imported"]:

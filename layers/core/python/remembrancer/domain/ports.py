@@ -19,6 +19,10 @@ class EmbeddingUnavailable(Exception):
     """The embedder cannot answer: its model is missing or broke."""
 
 
+class ObjectStoreUnavailable(Exception):
+    """The bucket does not answer."""
+
+
 class ClassifierUnavailable(Exception):
     """Layer 2 of the screen cannot answer."""
 
@@ -51,6 +55,19 @@ class MacKeys(Protocol):
 
     def mac(self, purpose: str, tenant: UUID, message: bytes) -> bytes:
         """HMAC-SHA-256, 32 bytes, under the tenant's key of that purpose."""
+
+
+class ObjectStore(Protocol):
+    """Bundles and reports, in a bucket of our own. A fault is raised as ObjectStoreUnavailable."""
+
+    def put(self, key: str, body: bytes, media_type: str) -> None:
+        """Write one object."""
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Remove objects; one that is not there is removed already."""
+
+    def link(self, key: str, seconds: int) -> str:
+        """A link that reads the object for so long."""
 
 
 class ScreenModel(Protocol):

@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from remembrancer.domain.names import name_key
-from remembrancer.domain.tenant_settings import Days, Kind, ProposalTtl, Space
+from remembrancer.domain.tenant_settings import Days, Kind, ProposalTtl, SkipPrefix, Space
 from remembrancer.domain.values import canonical_value
 
 MAX_CONTENT = 1_000_000
@@ -47,7 +47,7 @@ def _instant(value: Any) -> Any:
         raise PydanticCustomError("instant", "not a date-time that exists") from None
 
 
-def _not_blank(value: str) -> str:
+def not_blank(value: str) -> str:
     if not value.strip():
         raise PydanticCustomError("blank", "must not be blank")
     return value
@@ -77,14 +77,14 @@ def _prompt_bytes(value: str) -> str:
 
 
 Instant = Annotated[AwareDatetime, BeforeValidator(_instant, json_schema_input_type=str)]
-Text500 = Annotated[str, StringConstraints(min_length=1, max_length=500), AfterValidator(_not_blank)]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_not_blank)]
+Text500 = Annotated[str, StringConstraints(min_length=1, max_length=500), AfterValidator(not_blank)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(not_blank)]
 EntityName = Annotated[Name, AfterValidator(_nameable)]
 Domain = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 PredicateKey = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
-Subject = Annotated[str, StringConstraints(min_length=1, max_length=128), AfterValidator(_not_blank)]
+Subject = Annotated[str, StringConstraints(min_length=1, max_length=128), AfterValidator(not_blank)]
 Source = Annotated[str, StringConstraints(max_length=80), AfterValidator(_source)]
-Reason = Annotated[str, StringConstraints(min_length=1, max_length=500), AfterValidator(_not_blank)]
+Reason = Annotated[str, StringConstraints(min_length=1, max_length=500), AfterValidator(not_blank)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 PublicId = Annotated[str, StringConstraints(min_length=5, max_length=64)]
 
@@ -93,7 +93,7 @@ class Closed(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True, frozen=True)
 
 
-def _check_window(valid_from: datetime | None, valid_to: datetime | None) -> None:
+def check_window(valid_from: datetime | None, valid_to: datetime | None) -> None:
     if valid_from is not None and valid_to is not None and valid_from >= valid_to:
         raise PydanticCustomError("window", "valid_from must be before valid_to")
 
@@ -135,7 +135,7 @@ class RelationIn(Closed):
     def _one_object(self) -> RelationIn:
         if (self.object is None) == (self.value is None):
             raise PydanticCustomError("one_object", "exactly one of object and value")
-        _check_window(self.valid_from, self.valid_to)
+        check_window(self.valid_from, self.valid_to)
         return self
 
 
@@ -160,20 +160,20 @@ class Captured(Closed):
 
     @model_validator(mode="after")
     def _window(self) -> Captured:
-        _check_window(self.valid_from, self.valid_to)
+        check_window(self.valid_from, self.valid_to)
         return self
 
 
 class IngestRequest(Captured):
     content: Annotated[
-        str, StringConstraints(min_length=1, max_length=MAX_CONTENT), AfterValidator(_not_blank)
+        str, StringConstraints(min_length=1, max_length=MAX_CONTENT), AfterValidator(not_blank)
     ]
     target_space: Space | None = None
 
 
 class ProposalRequest(Captured):
     content: Annotated[
-        str, StringConstraints(min_length=1, max_length=MAX_PROPOSAL_CONTENT), AfterValidator(_not_blank)
+        str, StringConstraints(min_length=1, max_length=MAX_PROPOSAL_CONTENT), AfterValidator(not_blank)
     ]
     source_prompt: Annotated[str, AfterValidator(_prompt_bytes)] | None = None
 
@@ -251,7 +251,7 @@ class RecallRequest(Closed):
 class VerifyRequest(Closed):
     """Checked against these memories, or against what recall finds for the query (the claim when neither)."""
 
-    claim: Annotated[str, StringConstraints(min_length=1, max_length=2_000), AfterValidator(_not_blank)]
+    claim: Annotated[str, StringConstraints(min_length=1, max_length=2_000), AfterValidator(not_blank)]
     memory_ids: Annotated[list[PublicId], Field(min_length=1, max_length=100)] | None = None
     query: Annotated[str, StringConstraints(min_length=1, max_length=2_000)] | None = None
 
@@ -299,3 +299,5 @@ class SettingsPatch(Closed):
     secrets: Literal["redact", "reject"] | None = None
     proposal_ttl_s: ProposalTtl | None = None
     retention: RetentionPatch | None = None
+    skip_prefixes: Annotated[list[SkipPrefix], Field(max_length=50)] | None = None
+    route_at: Annotated[float, Field(ge=0, le=1)] | None = None

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 Kind = Literal["fact", "procedure", "step", "decision", "episodic"]
 Space = Literal["team_shared", "private"]
 Days = Annotated[int, Field(ge=1, le=36_500)]
+SkipPrefix = Annotated[str, Field(min_length=1, max_length=100)]
 ProposalTtl = Annotated[int, Field(ge=600, le=90 * 86_400)]
 
 
@@ -34,6 +35,10 @@ class TenantSettings(BaseModel):
     secrets: Literal["redact", "reject"] = "redact"
     proposal_ttl_s: ProposalTtl = 7 * 86_400
     retention: Retention = Retention()
+    skip_prefixes: tuple[SkipPrefix, ...] = Field(default=(), max_length=50, strict=False)
+    """Entries of imported memory files that begin so are dropped."""
+    route_at: Annotated[float, Field(ge=0, le=1)] = 0.30
+    """Cosine to a domain's centroid from which a text without a domain is filed there."""
 
     @property
     def proposal_ttl(self) -> timedelta:

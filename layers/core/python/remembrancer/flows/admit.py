@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 from uuid import UUID
@@ -10,7 +10,7 @@ from uuid import UUID
 from remembrancer.domain.conflict import Conflict, Neighbour, Statement, find_conflict
 from remembrancer.domain.digests import dedup_key
 from remembrancer.domain.ids import format_id
-from remembrancer.domain.memory import NewMemory, Passages, origin_of
+from remembrancer.domain.memory import NewMemory, Passages, Place, origin_of
 from remembrancer.domain.problems import FieldError, Problem
 from remembrancer.domain.requests import IngestRequest, ProposalRequest, RelationIn
 from remembrancer.domain.scoring import Confidence, confidence
@@ -39,6 +39,12 @@ class Candidate:
     admitted_by: Literal["proposal", "ingest"]
     approved_by: UUID | None = None
     proposal_id: UUID | None = None
+    place: Place | None = None
+    claimed: Mapping[str, Any] | None = None
+    part_of_source: bool = False
+    """A part of a source that is imported again and again: its text is the same in every revision."""
+    exclusive: bool = False
+    """The caller holds the space alone, so that nothing finer is locked: thousands of locks would not fit."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +91,10 @@ def admit(
         valid_from=request.valid_from,
         valid_to=request.valid_to,
         source_uri=request.source_uri,
-        revision=request.revision,
+        revision=None if candidate.part_of_source else request.revision,
     )
-    memories.lock(unit, "content", [key])
+    if not candidate.exclusive:
+        memories.lock(unit, "content", [key])
     duplicate = memories.find_duplicate(unit, key)
     if duplicate is not None and duplicate["held"] and candidate.approved_by is not None:
         duplicate = None  # what a person admits is retrievable, whatever was held before it
@@ -130,12 +137,14 @@ def admit(
             held=candidate.held,
             entities=tuple(request.entities),
             relations=tuple(request.relations),
+            place=candidate.place,
+            claimed=candidate.claimed,
         ),
         correlation_id,
     )
     relationship_ids: list[UUID] = []
     if not candidate.held:
-        by = graph.Supported(candidate.space_id, candidate.owner_id, memory_id, occurrence_id)
+        by = _supported(candidate, memory_id, occurrence_id)
         relationship_ids = graph.upsert(unit, by, request.entities, request.relations)
     if target is not None:
         assert valid_from is not None
@@ -145,6 +154,12 @@ def admit(
             unit, candidate.space_id, memory_id, conflict.memory_id, conflict.reason, conflict.explanation
         )
     return Admitted(memory_id, occurrence_id, False, candidate.held, conflict, sure, relationship_ids)
+
+
+def _supported(candidate: Candidate, memory_id: UUID, occurrence_id: UUID) -> graph.Supported:
+    return graph.Supported(
+        candidate.space_id, candidate.owner_id, memory_id, occurrence_id, exclusive=candidate.exclusive
+    )
 
 
 def neighbours(unit: Unit, space_id: UUID, passages: Passages) -> list[Row]:
@@ -242,10 +257,17 @@ def _reuse(
         raise Problem("invalid_target", [FieldError("/supersedes", "duplicate", "the text is a live memory")])
     request = candidate.request
     occurrence_id = memories.add_occurrence(
-        unit, memory_id, candidate.space_id, candidate.owner_id, request.source, correlation_id
+        unit,
+        memory_id,
+        candidate.space_id,
+        candidate.owner_id,
+        request.source,
+        correlation_id,
+        revision=request.revision,
+        place=candidate.place,
     )
     relationship_ids: list[UUID] = []
     if not duplicate["held"] and not candidate.held:
-        by = graph.Supported(candidate.space_id, candidate.owner_id, memory_id, occurrence_id)
+        by = _supported(candidate, memory_id, occurrence_id)
         relationship_ids = graph.upsert(unit, by, request.entities, request.relations)
     return Admitted(memory_id, occurrence_id, True, duplicate["held"], None, None, relationship_ids)

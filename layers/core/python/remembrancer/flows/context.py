@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
+from uuid import UUID
 
-from remembrancer.domain.ports import Clock, Embedder, Ids, MacKeys, ScreenModel
+from remembrancer.domain.ports import Clock, Embedder, Ids, MacKeys, ObjectStore, ScreenModel
 from remembrancer.domain.principal import Credential
 from remembrancer.domain.signing import KeyRecord, VerifiedSignature
 from remembrancer.store.database import Database
@@ -48,6 +49,10 @@ class Services:
     new_id: Ids
     screen_model: ScreenModel | None = None
     screen_policy: ScreenPolicy = ScreenPolicy()
+    start_job: Callable[[UUID, UUID], None] = lambda tenant_id, job_id: None
+    """Wakes the worker after the commit that made a job; its schedule finds what nobody woke it for."""
+    objects: ObjectStore | None = None
+    """Set for the functions that write or link bundles and reports."""
     verify_signature: SignatureVerifier | None = None
     """Set for the functions with signed routes."""
 

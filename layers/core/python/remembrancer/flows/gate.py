@@ -87,10 +87,11 @@ def rejected(services: Services, call: Call, examined: Examined[Any]) -> Problem
         unit.alert("screen", call.correlation_id)
 
     services.database.write(call.credential, record)
-    return Problem("input_rejected", _errors(examined))
+    return Problem("input_rejected", errors_of(examined))
 
 
-def _errors(examined: Examined[Any]) -> list[FieldError]:
+def errors_of(examined: Examined[Any]) -> list[FieldError]:
+    """Why the gate refuses it, by pointer: rules and places, never the text."""
     signals = [
         FieldError(s["field"], s["rule"], f"{s['family']} at characters {s['start']} to {s['end']}")
         for s in examined.report["signals"]

@@ -32,7 +32,14 @@ def passages_of(embedder: Embedder, text: Text) -> Passages:
 
 def passages_of_many(embedder: Embedder, texts: Sequence[Text]) -> list[Passages]:
     """The same for several texts, embedded in one batch."""
-    cuts = [_cut(embedder, text) for text in texts]
+    cuts = [cut_text(embedder, text) for text in texts]
+    if any(len(pieces) > MAX_PASSAGES for pieces in cuts):
+        raise Problem("input_budget_exceeded")
+    return embedded(embedder, cuts)
+
+
+def embedded(embedder: Embedder, cuts: Sequence[tuple[PassageText, ...]]) -> list[Passages]:
+    """The passages of several texts with their vectors, embedded in one batch."""
     vectors = embedder.embed([piece.rendered for pieces in cuts for piece in pieces])
     found = []
     start = 0
@@ -42,9 +49,8 @@ def passages_of_many(embedder: Embedder, texts: Sequence[Text]) -> list[Passages
     return found
 
 
-def _cut(embedder: Embedder, text: Text) -> tuple[PassageText, ...]:
+def cut_text(embedder: Embedder, text: Text) -> tuple[PassageText, ...]:
+    """Cut and rendered, however many there are."""
     day = None if text.observed_at is None else text.observed_at.date()
     pieces = cut(text.content, embedder.count_tokens, lead=prefix(text.author, day))
-    if len(pieces) > MAX_PASSAGES:
-        raise Problem("input_budget_exceeded")
     return tuple(PassageText(p.start, p.end, render(p.text, text.author, day)) for p in pieces)

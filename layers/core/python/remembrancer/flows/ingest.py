@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 from remembrancer.domain.ids import format_id
-from remembrancer.domain.principal import Principal, authorize
+from remembrancer.domain.principal import Principal
 from remembrancer.domain.problems import FieldError, Problem
 from remembrancer.domain.requests import IngestRequest
 from remembrancer.domain.screen import Verdict
 from remembrancer.flows import gate
 from remembrancer.flows.admit import Admitted, Candidate, admit, conflict_summary
+from remembrancer.flows.batch import Item, writable_space
 from remembrancer.flows.context import Call, Services
-from remembrancer.flows.index import Text, passages_of
+from remembrancer.flows.enrich import enriched
+from remembrancer.flows.index import MAX_PASSAGES, Text, cut_text, embedded
 from remembrancer.flows.keyed import Answer, keyed
+from remembrancer.flows.records import Judged
+from remembrancer.flows.stage import stage_import
 from remembrancer.store.database import Unit
 
 
 def ingest(services: Services, call: Call, request: IngestRequest) -> Answer:
-    """201 for a new memory, 200 for a duplicate. A quarantined text is stored, held and said to be."""
+    """201 for a new memory, 200 for a duplicate, 202 with a job for a text of more than MAX_PASSAGES passages.
+    A quarantined text is stored, held and said to be."""
 
     def allowed(unit: Unit) -> None:
-        principal = unit.principal
-        authorize(principal, "write", space=target_space(principal, request.target_space))
-        refuse_manual(principal, request.source)
+        space_of(unit)
+
+    def space_of(unit: Unit) -> UUID:
+        refuse_manual(unit.principal, request.source)
+        return writable_space(unit, request.target_space)
 
     with keyed(services, call, request.model_dump(mode="json"), allowed) as start:
         if start.replay is not None:
@@ -32,14 +40,17 @@ def ingest(services: Services, call: Call, request: IngestRequest) -> Answer:
         examined = gate.examine(services, request, secrets=settings.secrets)
         if examined.verdict is Verdict.REJECT:
             raise gate.rejected(services, call, examined)
-        clean = examined.request
-        passages = passages_of(services.embedder, Text(clean.content, clean.author, clean.observed_at))
+        clean = enriched(examined.request, services.clock())
         held = examined.verdict is Verdict.QUARANTINE
+        pieces = cut_text(services.embedder, Text(clean.content, clean.author, clean.observed_at))
+        if len(pieces) > MAX_PASSAGES:
+            alone = Judged([Item(0, clean, examined.report, examined.pii, held)])
+            return stage_import(services, call, start, alone, screened(examined))
+        [passages] = embedded(services.embedder, [pieces])
 
         def commit(unit: Unit) -> Answer:
             start.fence(unit)
-            allowed(unit)
-            space_id = target_space(unit.principal, request.target_space)
+            space_id = space_of(unit)
             candidate = Candidate(
                 request=clean,
                 passages=passages,
@@ -68,16 +79,20 @@ def ingest(services: Services, call: Call, request: IngestRequest) -> Answer:
         return services.database.write(call.credential, commit)
 
 
-def target_space(principal: Principal, asked: str | None) -> UUID:
-    """The space a write goes to. Refused by `authorize` when not allowed, never redirected."""
-    wanted = asked or principal.settings.default_space
-    return principal.private_space if wanted == "private" else principal.team_space
-
-
 def refuse_manual(principal: Principal, source: str) -> None:
     """Only a person's hand is manual. Raises Problem forbidden for an agent."""
     if source == "manual" and not principal.human:
         raise Problem("forbidden", [FieldError("/source", "manual", "is reserved for people")])
+
+
+def screened(examined: gate.Examined[Any]) -> dict[str, Any]:
+    """What the caller is told of the gate's work."""
+    return {
+        "verdict": examined.verdict.value,
+        "signals": examined.report["signals"],
+        "pii": examined.pii,
+        "redactions": [{"pointer": pointer, "kind": kind} for pointer, kind in examined.redactions],
+    }
 
 
 def _result(
@@ -88,10 +103,7 @@ def _result(
         "occurrence_id": format_id("occ", admitted.occurrence_id),
         "status": "held" if admitted.held else "stored",
         "duplicate": admitted.duplicate,
-        "verdict": examined.verdict.value,
-        "signals": examined.report["signals"],
-        "pii": examined.pii,
-        "redactions": [{"pointer": pointer, "kind": kind} for pointer, kind in examined.redactions],
+        **screened(examined),
         "confidence": None if admitted.confidence is None else admitted.confidence.to_dict(),
         "conflict": conflict_summary(admitted.conflict),
         "relationship_ids": [format_id("rel", rid) for rid in admitted.relationship_ids],

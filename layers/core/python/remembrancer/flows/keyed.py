@@ -48,7 +48,9 @@ class Keyed:
 
 
 @contextmanager
-def keyed(services: Services, call: Call, payload: Any, authorize: Callable[[Unit], None]) -> Iterator[Keyed]:
+def keyed(
+    services: Services, call: Call, payload: Any, authorize: Callable[[Unit], object]
+) -> Iterator[Keyed]:
     """Resolve and authorize the caller, then claim the key or replay its answer.
 
     `authorize` raises Problem; it runs before the key is looked at. A failure inside the block releases the

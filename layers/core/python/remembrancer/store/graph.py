@@ -23,6 +23,8 @@ class Supported:
     owner_id: UUID
     memory_id: UUID
     occurrence_id: UUID
+    exclusive: bool = False
+    """The caller holds the space alone: nothing finer is locked."""
 
 
 def upsert(
@@ -36,7 +38,8 @@ def upsert(
     if not entities and not relations:
         return []
     wanted = _mentions(entities, relations)
-    lock(unit, "entity", [by.space_id.bytes + key.encode() for _, key, _ in wanted])
+    if not by.exclusive:
+        lock(unit, "entity", [by.space_id.bytes + key.encode() for _, key, _ in wanted])
     known = _Entities(unit, by.space_id, {key for _, key, _ in wanted})
     for name, key, kind in wanted:
         known.mention(by.memory_id, known.resolve(name, key, kind), key)
@@ -44,7 +47,8 @@ def upsert(
         known.add_aliases(by.memory_id, entity)
     _register_predicates(unit, by.space_id, {r.predicate for r in relations})
     edges = [_Edge.of(relation, known) for relation in relations]
-    lock(unit, "relationship", [by.owner_id.bytes + edge.identity for edge in edges])
+    if not by.exclusive:
+        lock(unit, "relationship", [by.owner_id.bytes + edge.identity for edge in edges])
     return [_upsert_edge(unit, by, edge) for edge in edges]
 
 
@@ -61,7 +65,7 @@ def _mentions(
             mentions.setdefault((name_key(relation.object), relation.object_kind), relation.object)
     return sorted(
         ((name, key, kind) for (key, kind), name in mentions.items()),
-        key=lambda m: (m[1], m[2] is None, m[2] or ""),
+        key=lambda m: (m[1], m[2] is None, m[2] == "other", m[2] or ""),
     )
 
 
@@ -73,19 +77,25 @@ class _Entities:
         self._space_id = space_id
         self._rows = unit.rows(
             """
-            select entity_id, kind, name_key, canonical from entity_name
-            where tenant_id = %(tenant)s and space_id = %(space)s and name_key = any (%(keys)s)
-            order by canonical desc, entity_id
+            select coalesce(e.merged_into, n.entity_id) as entity_id, n.kind, n.name_key, n.canonical
+            from entity_name n join entity e on e.tenant_id = n.tenant_id and e.entity_id = n.entity_id
+            where n.tenant_id = %(tenant)s and n.space_id = %(space)s and n.name_key = any (%(keys)s)
+            order by n.canonical desc, n.entity_id
             """,
             {"tenant": unit.tenant_id, "space": space_id, "keys": sorted(keys)},
         )
 
     def find(self, key: str, kind: str | None) -> UUID | None:
-        """The canonical bearer of the name before an alias, then the oldest; of that kind when one is given."""
-        for row in self._rows:
-            if row["name_key"] == key and (kind is None or row["kind"] == kind):
-                found: UUID = row["entity_id"]
-                return found
+        """The canonical bearer of the name before an alias, then the oldest; of that kind when one is given.
+
+        `other` is no kind of its own: who says it means any bearer, and its bearer may be of any kind.
+        """
+        bearers = [row for row in self._rows if row["name_key"] == key]
+        for wanted in ((kind, "other") if kind not in (None, "other") else (None,)):
+            for row in bearers:
+                if wanted is None or row["kind"] == wanted:
+                    found: UUID = row["entity_id"]
+                    return found
         return None
 
     def resolve(self, name: str, key: str, kind: str | None) -> UUID:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from remembrancer.domain.memory import NewMemory, Passages
+from remembrancer.domain.memory import NewMemory, Passages, Place
 from remembrancer.domain.terms import index_row
 from remembrancer.domain.time_rules import Window
 from remembrancer.store import visibility
@@ -71,13 +71,17 @@ def insert(unit: Unit, new: NewMemory, correlation_id: str) -> UUID:
         """
         insert into memory (tenant_id, memory_id, space_id, owner_id, domain, kind, title, content, author, origin,
           source, assertion_kind, admitted_by, approved_by, proposal_id, data_subjects, observed_at, source_uri,
-          revision, pii, screen, screen_overridden, held_graph, confidence, confidence_parts, dedup_key, created_at)
+          revision, pii, screen, screen_overridden, held_graph, confidence, confidence_parts, dedup_key, created_at,
+          parent_id, ordinal, heading_path, line_start, line_end, claimed)
         values (%(tenant)s, %(id)s, %(space)s, %(owner)s, %(domain)s, %(kind)s, %(title)s, %(content)s, %(author)s,
           %(origin)s, %(source)s, %(assertion)s, %(admitted_by)s, %(approved_by)s, %(proposal)s, %(subjects)s,
           %(observed_at)s, %(source_uri)s, %(revision)s, %(pii)s, %(screen)s, %(overridden)s, %(graph)s,
-          %(confidence)s, %(parts)s, %(dedup)s, %(now)s)
+          %(confidence)s, %(parts)s, %(dedup)s, %(now)s, %(parent)s, %(ordinal)s, %(heading)s, %(line_start)s,
+          %(line_end)s, %(claimed)s)
         """,
         {
+            **_place(new.place),
+            "claimed": None if new.claimed is None else Jsonb(dict(new.claimed)),
             "tenant": unit.tenant_id,
             "id": new.memory_id,
             "space": new.space_id,
@@ -125,11 +129,30 @@ def insert(unit: Unit, new: NewMemory, correlation_id: str) -> UUID:
     )
     _insert_passages(unit, new.memory_id, new.space_id, new.passages)
     occurrence_id = add_occurrence(
-        unit, new.memory_id, new.space_id, new.owner_id, new.source, correlation_id
+        unit,
+        new.memory_id,
+        new.space_id,
+        new.owner_id,
+        new.source,
+        correlation_id,
+        revision=new.revision,
+        place=new.place,
     )
     if new.held:
         open_hold_out(unit, new.memory_id, new.space_id, "screen")
     return occurrence_id
+
+
+def _place(place: Place | None) -> dict[str, Any]:
+    if place is None:
+        return dict.fromkeys(("parent", "ordinal", "heading", "line_start", "line_end"))
+    return {
+        "parent": place.parent_id,
+        "ordinal": place.ordinal,
+        "heading": place.heading_path,
+        "line_start": place.line_start,
+        "line_end": place.line_end,
+    }
 
 
 def _insert_passages(unit: Unit, memory_id: UUID, space_id: UUID, passages: Passages) -> None:
@@ -162,17 +185,28 @@ def _insert_passages(unit: Unit, memory_id: UUID, space_id: UUID, passages: Pass
 
 
 def add_occurrence(
-    unit: Unit, memory_id: UUID, space_id: UUID, submitted_by: UUID, source: str, correlation_id: str
+    unit: Unit,
+    memory_id: UUID,
+    space_id: UUID,
+    submitted_by: UUID,
+    source: str,
+    correlation_id: str,
+    *,
+    revision: str | None = None,
+    place: Place | None = None,
 ) -> UUID:
-    """One more submission of exactly this text."""
+    """One more submission of exactly this text, and where it lies in this revision of its source."""
     occurrence_id = unit.new_id()
     unit.run(
         """
         insert into occurrence (tenant_id, occurrence_id, memory_id, space_id, submitted_by, submitted_at, source,
-          correlation_id)
-        values (%(tenant)s, %(id)s, %(memory)s, %(space)s, %(by)s, %(now)s, %(source)s, %(correlation)s)
+          correlation_id, revision, ordinal, line_start, line_end)
+        values (%(tenant)s, %(id)s, %(memory)s, %(space)s, %(by)s, %(now)s, %(source)s, %(correlation)s,
+          %(revision)s, %(ordinal)s, %(line_start)s, %(line_end)s)
         """,
         {
+            **_place(place),
+            "revision": revision,
             "tenant": unit.tenant_id,
             "id": occurrence_id,
             "memory": memory_id,

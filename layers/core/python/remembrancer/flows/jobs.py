@@ -1,0 +1,52 @@
+"""How far long work is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from remembrancer.domain.ids import format_id
+from remembrancer.domain.principal import authorize
+from remembrancer.domain.problems import Problem
+from remembrancer.flows import render
+from remembrancer.flows.context import Call, Services
+from remembrancer.flows.decide import public_id
+from remembrancer.store import jobs
+from remembrancer.store.database import Unit
+
+LINK_S = 300
+"""How long a link to a bundle works."""
+
+
+def job_status(services: Services, call: Call, job: str) -> dict[str, Any]:
+    """How far the caller's job is, and what became of it; a bundle's link is made anew and audited each time."""
+
+    def look(unit: Unit) -> dict[str, Any]:
+        row = jobs.get(unit, public_id("job", job))
+        if row is None or row["principal_id"] != unit.principal.principal_id:
+            raise Problem("not_found")
+        if row["state"] == "erased":
+            raise Problem("result_erased")
+        over = row["expires_at"] <= unit.now
+        link = None
+        if row["object_key"] is not None and not over:
+            authorize(unit.principal, "review")
+            if services.objects is None:
+                raise Problem("configuration_invalid")
+            link = services.objects.link(row["object_key"], LINK_S)
+            unit.audit("bundle_linked", format_id("job", row["job_id"]), correlation_id=call.correlation_id)
+        return {
+            "job_id": format_id("job", row["job_id"]),
+            "kind": row["kind"],
+            "status": "failed" if over and row["state"] == "working" else row["state"],
+            "failure": "expired" if over and row["state"] == "working" else row["failure"],
+            "done": row["done"],
+            "total": row["total"],
+            "created_at": render.instant(row["created_at"]),
+            "finished_at": render.instant(row["finished_at"]),
+            "expires_at": render.instant(row["expires_at"]),
+            "result": row["result"],
+            "link": link,
+            "link_expires_in_s": None if link is None else LINK_S,
+        }
+
+    return services.database.operate(call.credential, look)

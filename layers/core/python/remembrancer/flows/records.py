@@ -1,0 +1,129 @@
+"""Records judged one by one: what passes the gate becomes items, the rest is told why, with no text in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from remembrancer.domain.canonical import canonical_json
+from remembrancer.domain.problems import FieldError, Problem
+from remembrancer.domain.requests import Closed, IngestRequest
+from remembrancer.domain.screen import Verdict
+from remembrancer.flows import gate
+from remembrancer.flows.batch import Item
+from remembrancer.flows.context import Services
+from remembrancer.flows.enrich import enriched
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record as an ingest request, and what its sender claimed of it."""
+
+    index: int
+    request: IngestRequest
+    claimed: Mapping[str, Any] | None = None
+
+
+@dataclass
+class Judged:
+    """`shown` is what the caller is told, whether the items are written at once or by a job."""
+
+    items: list[Item] = field(default_factory=list)
+    refused: list[dict[str, Any]] = field(default_factory=list)
+    redactions: list[dict[str, Any]] = field(default_factory=list)
+    verdicts: set[str] = field(default_factory=set)
+
+    def shown(self) -> dict[str, Any]:
+        return {
+            "refused": sorted(self.refused, key=lambda entry: entry["index"]),
+            "redactions": self.redactions,
+            "pii": any(item.pii for item in self.items),
+        }
+
+    def refuse(self, index: int, status: str, errors: Iterable[FieldError]) -> None:
+        self.refused.append(
+            {
+                "index": index,
+                "status": status,
+                "errors": [
+                    {"pointer": error.pointer, "code": error.code, "detail": error.detail} for error in errors
+                ],
+            }
+        )
+
+    def nothing_left(self) -> Problem:
+        """The problem of a request of which no record can be stored."""
+        rejected = any(entry["status"] == "rejected" for entry in self.refused)
+        errors = [FieldError(**error) for entry in self.refused for error in entry["errors"]]
+        return Problem("input_rejected" if rejected else "invalid_input", errors[:50])
+
+
+class _Recorded(Closed):
+    """What the gate sees of a record: the request, every name and text of its claims, and the form they are
+    stored in (whose quotes alone would make an attack look like one that is reported)."""
+
+    request: IngestRequest
+    claims: Annotated[list[str], Field(default_factory=list)]
+    claimed: str | None = None
+
+
+def judge(services: Services, judged: Judged, records: Iterable[Record], secrets: str, pointer: str) -> None:
+    """Every record through the gate. `pointer` says where record `index` lies in the body.
+
+    Pointers of errors go to the record and no deeper: its own names are the sender's, not ours.
+    """
+    for record in records:
+        place = pointer.format(index=record.index)
+        claimed = None if record.claimed is None else canonical_json(record.claimed)
+        seen = _Recorded(request=record.request, claims=_texts(record.claimed), claimed=claimed)
+        try:
+            examined = gate.examine(services, seen, secrets=secrets)
+        except Problem as problem:  # blank once cleaned
+            judged.refuse(record.index, "invalid", _at(place, problem.errors))
+            continue
+        kinds = sorted({kind for _, kind in examined.redactions})
+        judged.redactions += [{"index": record.index, "pointer": place, "kind": kind} for kind in kinds]
+        if examined.verdict is Verdict.REJECT:
+            judged.refuse(record.index, "rejected", _at(place, gate.errors_of(examined)))
+            continue
+        judged.items.append(
+            Item(
+                index=record.index,
+                request=enriched(examined.request.request, services.clock()),
+                report=examined.report,
+                pii=examined.pii,
+                held=examined.verdict is Verdict.QUARANTINE,
+                claimed=_claims(examined.request.claimed),
+            )
+        )
+
+
+def _at(place: str, errors: Iterable[FieldError]) -> list[FieldError]:
+    return [FieldError(place, error.code, error.detail) for error in errors]
+
+
+def _texts(value: Any) -> list[str]:
+    """Names and texts of a JSON value, which is small and shallow (domain/ump)."""
+    match value:
+        case str():
+            return [value]
+        case dict():
+            return [text for name, item in value.items() for text in (name, *_texts(item))]
+        case list():
+            return [text for item in value for text in _texts(item)]
+    return []
+
+
+def _claims(cleaned: str | None) -> dict[str, Any] | None:
+    """The claims as they may be stored; none when a redacted secret took the form with it."""
+    if cleaned is None:
+        return None
+    try:
+        claims: dict[str, Any] = json.loads(cleaned)
+    except ValueError:
+        return None
+    return claims

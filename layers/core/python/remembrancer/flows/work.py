@@ -1,0 +1,121 @@
+"""The worker of long jobs: embeds what is staged batch by batch, then publishes it in one transaction."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from remembrancer.domain.ids import format_id
+from remembrancer.domain.principal import Credential
+from remembrancer.domain.problems import Problem
+from remembrancer.flows.batch import Item, outcome, publish
+from remembrancer.flows.context import Services
+from remembrancer.flows.export import write_bundle
+from remembrancer.flows.index import cut_text
+from remembrancer.store import jobs
+from remembrancer.store.database import Row, Unit
+
+BATCH = 64
+"""Passages embedded between two commits: what an interruption costs at most."""
+BUDGET = timedelta(seconds=60)
+"""How long one step goes on before it hands over to the next; publishing may take longer."""
+
+
+def step(
+    services: Services, tenant_id: UUID | None, job_id: UUID | None, *, budget: timedelta = BUDGET
+) -> dict[str, Any]:
+    """One step of the named job, or of the oldest that nobody works on: {tenant_id, job_id, more}.
+
+    A problem that no retry can cure fails the job; any other is raised and the job goes on where it was.
+    """
+    row = _claim(services, tenant_id, job_id)
+    if row is None:
+        return {"more": False}
+    named = {"tenant_id": str(row["tenant_id"]), "job_id": str(row["job_id"])}
+    try:
+        more = _export(services, row) if row["kind"] == "export" else _import(services, row, budget)
+    except Problem as problem:
+        if problem.entry.retryable:
+            raise
+        code = problem.code
+        services.database.job(row["tenant_id"], lambda unit: _fail(unit, row, code))
+        more = False
+    return {**named, "more": more}
+
+
+def _claim(services: Services, tenant_id: UUID | None, job_id: UUID | None) -> Row | None:
+    tenants = [tenant_id] if tenant_id is not None else [t for t, _ in services.database.tenants()]
+    for tenant in tenants:
+        row = services.database.job(tenant, lambda unit: jobs.claim(unit, job_id), audited=False)
+        if row is not None:
+            return row
+    return None
+
+
+def _fail(unit: Unit, row: Row, code: str) -> None:
+    jobs.fail(unit, row["job_id"], code)
+    unit.audit("job_failed", format_id("job", row["job_id"]), code=code, correlation_id=row["correlation_id"])
+    unit.alert("job_failed", format_id("job", row["job_id"]))
+
+
+def _export(services: Services, row: Row) -> bool:
+    write_bundle(services, row)
+    return False
+
+
+def _import(services: Services, row: Row, budget: timedelta) -> bool:
+    """Whether there is more to do."""
+    credential = jobs.credential_of(row)
+    over = services.clock() + budget
+    while _embed(services, row["job_id"], credential):
+        if services.clock() >= over:
+            services.database.operate(credential, lambda unit: jobs.release(unit, row["job_id"]))
+            return True
+    services.database.write(credential, lambda unit: _publish(unit, row["job_id"]))
+    return False
+
+
+def _embed(services: Services, job_id: UUID, credential: Credential) -> bool:
+    """Cut and embed the next batch, between two transactions; False when nothing is left."""
+
+    def waiting(unit: Unit) -> list[Row]:
+        uncut = jobs.uncut(unit, job_id, BATCH)
+        cuts = [(row, cut_text(services.embedder, Item.from_dict(row["body"]).text)) for row in uncut]
+        jobs.add_passages(unit, job_id, cuts)
+        return jobs.unembedded(unit, job_id, BATCH)
+
+    rows = services.database.operate(credential, waiting)
+    if not rows:
+        return False
+    vectors = services.embedder.embed([row["rendered"] for row in rows])
+
+    def keep(unit: Unit) -> None:
+        jobs.set_vectors(unit, job_id, rows, vectors, services.embedder.contract)
+        jobs.progress(unit, job_id)
+        jobs.renew(unit, job_id)
+
+    services.database.operate(credential, keep)
+    return True
+
+
+def _publish(unit: Unit, job_id: UUID) -> None:
+    """Everything at once, or nothing. A job that another worker finished meanwhile is left alone."""
+    row = jobs.lock(unit, job_id)
+    public = format_id("job", job_id)
+    if row is None:
+        unit.audit("job_already_finished", public)
+        return
+    passages = jobs.passages(unit, job_id)
+    staged = jobs.items(unit, job_id)
+    items = [Item.from_dict(entry["body"]) for entry in staged]
+    published = publish(unit, items, [passages[entry["ordinal"]] for entry in staged], row["correlation_id"])
+    jobs.finish(unit, job_id, result={**row["request"]["shown"], **outcome(items, published)})
+    unit.audit(
+        "import_published",
+        public,
+        items=len(items),
+        new=len(published.fresh),
+        retired=len(published.retired),
+        correlation_id=row["correlation_id"],
+    )
