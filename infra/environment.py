@@ -17,6 +17,8 @@ DB_NAME = "remembrancer"
 METRICS_NAMESPACE = "Remembrancer"
 
 _CHECKPOINT_TASKS = ("checkpoint_head", "checkpoint_sign", "checkpoint_record")
+_STARTING_JOBS = ("ingest", "report")
+_USING_OBJECTS = ("job_step", "report", "system", "decay_report", "purge")
 _OUTBOX_TASKS = ("outbox_claim", "outbox_publish", "outbox_mark")
 
 
@@ -60,6 +62,12 @@ VARIABLES: tuple[Variable, ...] = (
         "ARN of the state machine to start after a commit",
         lambda f: changes_state(f) and f.name != "migrate",
     ),
+    Variable(
+        "REM_JOBS_MACHINE",
+        "ARN of the state machine that works on long jobs",
+        lambda f: f.name in _STARTING_JOBS,
+    ),
+    Variable("REM_WORK_BUCKET", "bucket of bundles and reports", lambda f: f.name in _USING_OBJECTS),
     Variable("REM_EVENT_BUS", "name of the bus that alerts go to", lambda f: f.name == "outbox_publish"),
     Variable("REM_SIGN_KEY", "ARN of the key that signs checkpoints", lambda f: f.name == "checkpoint_sign"),
     Variable("REM_CHECKPOINT_BUCKET", "Object Lock bucket", lambda f: f.name == "checkpoint_sign"),

@@ -55,6 +55,9 @@ class Network(Construct):
             target.add_ingress_rule(self.functions, port, why)
         where = ec2.SubnetSelection(subnets=self.vpc.isolated_subnets[: profile.endpoint_zones])
         self._kms = self._door("Kms", ec2.InterfaceVpcEndpointAwsService.KMS, where)
+        # Isolated subnets have no other way out: only the buckets that the policy names are behind this port.
+        self.functions.add_egress_rule(ec2.Peer.any_ipv4(), HTTPS, "S3 through its gateway endpoint")
+        self._s3 = self.vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
         self._states = self._door("States", ec2.InterfaceVpcEndpointAwsService.STEP_FUNCTIONS, where)
 
     def pass_key_derivation(self, key_arn: str) -> None:
@@ -64,6 +67,11 @@ class Network(Construct):
     def pass_machine_start(self, machine_arn: str) -> None:
         """Lets the functions start this machine, of this account, and nothing else in Step Functions."""
         self._allow(self._states, "states:StartExecution", machine_arn)
+
+    def pass_objects(self, objects_arn: str) -> None:
+        """Lets the functions write, read and remove these objects, of this account, and nothing else in S3."""
+        for action in ("s3:PutObject", "s3:GetObject", "s3:DeleteObject"):
+            self._allow(self._s3, action, objects_arn)
 
     def _group(self, id: str, description: str) -> ec2.SecurityGroup:
         return ec2.SecurityGroup(

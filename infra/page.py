@@ -110,7 +110,6 @@ class Page(Construct):
             default_root_object="index.html",
             http_version=cloudfront.HttpVersion.HTTP2_AND_3,
             price_class=cloudfront.PriceClass.PRICE_CLASS_100,
-            minimum_protocol_version=cloudfront.SecurityPolicyProtocol.TLS_V1_2_2021,
             log_bucket=access_logs,
             log_file_prefix="distribution/",
             log_includes_cookies=False,

@@ -24,6 +24,7 @@ from infra.watch import Watch
 from infra.workflows import Workflows
 
 OUTBOX = "outbox"
+JOBS = "jobs"
 MIGRATE = "migrate"
 
 
@@ -98,6 +99,12 @@ class Remembrancer(cdk.Stack):
         for function in functions.having("REM_OUTBOX_MACHINE"):
             workflows.may_start(function, OUTBOX)
         network.pass_machine_start(workflows.machines[OUTBOX].state_machine_arn)
+        for function in functions.having("REM_JOBS_MACHINE"):
+            workflows.may_start(function, JOBS)
+        network.pass_machine_start(workflows.machines[JOBS].state_machine_arn)
+        for function in functions.having("REM_WORK_BUCKET"):
+            storage.may_use_work(functions.role_of(function))
+        network.pass_objects(storage.work_objects)
         for function in functions.having("REM_EVENT_BUS"):
             alerts.may_publish(function)
         for function in functions.having("REM_SIGN_KEY"):
@@ -109,6 +116,8 @@ class Remembrancer(cdk.Stack):
         functions.give("REM_PUBLIC_BASES", f"{page.url} {gateway.origin}")
         functions.give("REM_KMS_MAC_KEY", keys.mac.key_arn)
         functions.give("REM_OUTBOX_MACHINE", workflows.machines[OUTBOX].state_machine_arn)
+        functions.give("REM_JOBS_MACHINE", workflows.machines[JOBS].state_machine_arn)
+        functions.give("REM_WORK_BUCKET", storage.work_name)
         functions.give("REM_EVENT_BUS", alerts.bus.event_bus_name)
         functions.give("REM_SIGN_KEY", keys.sign.key_arn)
         functions.give("REM_CHECKPOINT_BUCKET", storage.checkpoints_name)

@@ -43,6 +43,16 @@ class Storage(Construct):
             server_access_logs_bucket=self.logs,
             server_access_logs_prefix="checkpoints/",
         )
+        self._work = self._bucket(
+            "Work",
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            lifecycle_rules=[
+                s3.LifecycleRule(prefix="bundles/", expiration=cdk.Duration.days(1)),
+                s3.LifecycleRule(prefix="reports/", expiration=cdk.Duration.days(profile.log_days)),
+            ],
+            server_access_logs_bucket=self.logs,
+            server_access_logs_prefix="work/",
+        )
         self.page = self._bucket(
             "Page",
             encryption=s3.BucketEncryption.S3_MANAGED,
@@ -53,6 +63,23 @@ class Storage(Construct):
     @property
     def checkpoints_name(self) -> str:
         return self._checkpoints.bucket_name
+
+    @property
+    def work_name(self) -> str:
+        return self._work.bucket_name
+
+    @property
+    def work_objects(self) -> str:
+        return self._work.arn_for_objects("*")
+
+    def may_use_work(self, grantee: iam.IRole) -> None:
+        """May write, link and remove bundles and reports; not list them."""
+        iam.Grant.add_to_principal(
+            grantee=grantee,
+            actions=["s3:PutObject", "s3:GetObject", "s3:DeleteObject"],
+            resource_arns=[self.work_objects],
+        )
+        accept(grantee, "One object a bundle or report.", objects_id(self._work))
 
     def may_store_checkpoints(self, grantee: iam.IRole) -> None:
         """May add checkpoints; neither read nor remove them."""

@@ -5,8 +5,8 @@
 cost: $(CDK)/.ready ## idle and per-million estimate; PROFILE=dev
 	@$(CDK)/bin/python -m infra.cost --profile $(or $(PROFILE),dev)
 
-smoke: $(CDK)/.ready infra/node_modules/.ready ## deploy into ministack on loopback (a wiring check)
-	@$(CDK)/bin/python -m infra.smoke
+smoke: $(VENV)/.ready $(CDK)/.ready infra/node_modules/.ready ## deploy into ministack on loopback (wiring)
+	@$(VENV)/bin/python -m infra.smoke
 
 live: $(CDK)/.ready $(VENV)/.ready ## checks of a deployed stack; needs AWS credentials, skipped without
 	@$(VENV)/bin/python -m infra.live --profile $(or $(PROFILE),dev)
