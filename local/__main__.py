@@ -1,4 +1,4 @@
-"""`python -m local COMMAND`: run, demo, migrate, bootstrap, token, clean."""
+"""`python -m local COMMAND`: run, demo, migrate, bootstrap, token, decay-report, clean."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
         ("run", _run, "start everything and stay until Ctrl-C"),
         ("migrate", _migrate, "apply the migrations"),
         ("bootstrap", _bootstrap, "apply the migrations and seed the demo tenant"),
+        ("decay-report", _decay_report, "write what has decayed and what soon will, as pages"),
         ("clean", _clean, "stop the database and remove its data"),
     ):
         commands.add_parser(name, help=text).set_defaults(act=act)
@@ -84,6 +85,19 @@ def _migrate(options: argparse.Namespace) -> int:
 
 def _bootstrap(options: argparse.Namespace) -> int:
     return asyncio.run(_with_system(options, _nothing_more))
+
+
+def _decay_report(options: argparse.Namespace) -> int:
+    decay_report = importlib.import_module("local.decay_report")
+
+    async def report(system: System) -> int:
+        folder = system.folder / "reports"
+        for page in await asyncio.to_thread(decay_report.write, system.database_url("rem_upkeep"), folder):
+            print(page)
+        return 0
+
+    options.port = 0
+    return asyncio.run(_with_system(options, report))
 
 
 def _demo(options: argparse.Namespace) -> int:

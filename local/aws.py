@@ -24,6 +24,7 @@ from local.runtime import ACCOUNT, REGION, ROOT
 
 SIGN_KEY: Final = "alias/remembrancer-sign"
 CHECKPOINT_BUCKET: Final = "remembrancer-checkpoints"
+WORK_BUCKET: Final = "remembrancer-work"
 EVENT_BUS: Final = "remembrancer"
 _START_S: Final = 180.0
 _CREDENTIALS: Final[Mapping[str, str]] = {"aws_access_key_id": "local", "aws_secret_access_key": "local"}
@@ -105,6 +106,9 @@ class Aws:
             Bucket=CHECKPOINT_BUCKET,
             CreateBucketConfiguration={"LocationConstraint": REGION},
             ObjectLockEnabledForBucket=True,
+        )
+        self.client("s3").create_bucket(
+            Bucket=WORK_BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION}
         )
         self.client("events").create_event_bus(Name=EVENT_BUS)
 

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from functions.manifest import Function
 from infra.environment import constants_for, names_for
-from local.aws import CHECKPOINT_BUCKET, EVENT_BUS, SIGN_KEY
+from local.aws import CHECKPOINT_BUCKET, EVENT_BUS, SIGN_KEY, WORK_BUCKET
 from local.machines import machine_arn
 
 _REPLACED: Final = frozenset(("REM_DB_HOST", "REM_DB_NAME", "REM_DB_USER", "REM_DB_CA", "REM_KMS_MAC_KEY"))
@@ -39,6 +39,8 @@ class LocalValues:
             "REM_PUBLIC_BASES": " ".join(self.public_bases),
             "REM_MODEL_DIR": str(self.model_dir),
             "REM_OUTBOX_MACHINE": machine_arn("outbox"),
+            "REM_JOBS_MACHINE": machine_arn("jobs"),
+            "REM_WORK_BUCKET": WORK_BUCKET,
             "REM_EVENT_BUS": EVENT_BUS,
             "REM_SIGN_KEY": SIGN_KEY,
             "REM_CHECKPOINT_BUCKET": CHECKPOINT_BUCKET,

@@ -56,6 +56,7 @@ class System:
         self._ready = False
         self._background: asyncio.Task[None] | None = None
         self._runtime: Runtime | None = None
+        self._database_url: Callable[[str], str] | None = None
         self._gateway_log: IO[str] | None = None
         self._http = HttpServer(self._serve, max_body=MAX_BODY, max_head=MAX_HEAD, refuse=refuse)
 
@@ -73,6 +74,12 @@ class System:
         if who in self.directory.people:
             return self.issuer.person_token(who)
         return self.issuer.agent_token(who)
+
+    def database_url(self, role: str) -> str:
+        """The database as that role. Raises RuntimeError before the start."""
+        if self._database_url is None:
+            raise RuntimeError("not started")
+        return self._database_url(role)
 
     def rows_that_hold(self, text: str) -> dict[str, int]:
         """Rows by table that hold the text anywhere. Raises RuntimeError for a database that is not ours."""
@@ -95,7 +102,7 @@ class System:
         except OSError as error:
             raise PortTaken(f"port {self.port} is taken: PORT=8081 make run, for example") from error
         self.port = self._http.port
-        database_url = await self._database()
+        database_url = self._database_url = await self._database()
         (self.folder / "logs").mkdir(exist_ok=True)
         self._gateway_log = (self.folder / "logs" / "gateway.log").open("a", buffering=1)
         values = LocalValues(

@@ -29,6 +29,8 @@ class Settings:
     mac_key_file: Path | None
     mac_key: str | None
     outbox_machine: str | None
+    jobs_machine: str | None
+    work_bucket: str | None
     event_bus: str | None
     webhook_url: str | None
     webhook_secret: str | None
@@ -56,6 +58,8 @@ class Settings:
             mac_key_file=_path(env, "REM_MAC_KEY_FILE"),
             mac_key=env.get("REM_KMS_MAC_KEY"),
             outbox_machine=env.get("REM_OUTBOX_MACHINE"),
+            jobs_machine=env.get("REM_JOBS_MACHINE"),
+            work_bucket=env.get("REM_WORK_BUCKET"),
             event_bus=env.get("REM_EVENT_BUS"),
             webhook_url=env.get("REM_WEBHOOK_URL"),
             webhook_secret=env.get("REM_WEBHOOK_SECRET"),

@@ -1,9 +1,10 @@
-"""Waking the outbox after a commit: one execution a tenant and five seconds, however many commits."""
+"""Starting state machines after a commit: the outbox once a tenant and five seconds, a job by its id."""
 
 from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -16,28 +17,23 @@ SLOT_S = 5
 _log = logging.getLogger(__name__)
 
 
-class OutboxKick:
-    """Starts the outbox machine. A failure is logged and left to the machine's own schedule: the alert waits
-    in its row, and the request that raised it has committed."""
+class _Machine:
+    """A failure to start is logged and left to the machine's own schedule: what is to be done waits in its
+    row, and the request that made it has committed."""
 
     def __init__(self, machine_arn: str, *, client: Any = None) -> None:
         self._arn = machine_arn
         self._client = client
 
-    def __call__(self, tenant_id: UUID, now: datetime) -> None:
-        slot = int(now.timestamp()) // SLOT_S
+    def _start(self, name: str, given: Mapping[str, str]) -> None:
         try:
-            self._states().start_execution(
-                stateMachineArn=self._arn,
-                name=f"{tenant_id}-{slot}",
-                input=json.dumps({"tenant_id": str(tenant_id)}),
-            )
+            self._states().start_execution(stateMachineArn=self._arn, name=name, input=json.dumps(given))
         except ClientError as error:
             code = error.response["Error"]["Code"]
             if code != "ExecutionAlreadyExists":
-                _log.warning("outbox_kick_failed", extra={"code": code})
+                _log.warning("machine_start_failed", extra={"code": code})
         except BotoCoreError as error:
-            _log.warning("outbox_kick_failed", extra={"code": type(error).__name__})
+            _log.warning("machine_start_failed", extra={"code": type(error).__name__})
 
     def _states(self) -> Any:
         if self._client is None:
@@ -47,3 +43,17 @@ class OutboxKick:
                 "stepfunctions", config=Config(connect_timeout=1, read_timeout=2, retries={"max_attempts": 1})
             )
         return self._client
+
+
+class OutboxKick(_Machine):
+    """Wakes the delivery of alerts, however many commits there are in five seconds."""
+
+    def __call__(self, tenant_id: UUID, now: datetime) -> None:
+        self._start(f"{tenant_id}-{int(now.timestamp()) // SLOT_S}", {"tenant_id": str(tenant_id)})
+
+
+class JobStart(_Machine):
+    """Begins the work on a job, once."""
+
+    def __call__(self, tenant_id: UUID, job_id: UUID) -> None:
+        self._start(str(job_id), {"tenant_id": str(tenant_id), "job_id": str(job_id)})

@@ -12,7 +12,7 @@ from uuid import UUID
 import uuid_utils
 
 from remembrancer.adapters.keys import FileMacKeys, KmsMacKeys
-from remembrancer.domain.ports import Embedder, EmbeddingUnavailable, MacKeys, ScreenModel
+from remembrancer.domain.ports import Embedder, EmbeddingUnavailable, MacKeys, ObjectStore, ScreenModel
 from remembrancer.flows.context import ScreenPolicy, Services
 from remembrancer.settings import Settings, SettingsError
 from remembrancer.store.database import Connection, Database, connect
@@ -48,6 +48,8 @@ def services() -> Services:
         new_id=new_id,
         screen_model=_screen_model(read, embedder),
         screen_policy=ScreenPolicy(read.screen_model, read.screen_reject_at, read.screen_quarantine_at),
+        start_job=_job_starter(read),
+        objects=_objects(read),
         verify_signature=_verifier(read),
     )
 
@@ -117,6 +119,22 @@ def _verifier(read: Settings) -> Any:
     from remembrancer.adapters.signatures import verify_signed_request
 
     return verify_signed_request
+
+
+def _job_starter(read: Settings) -> Callable[[UUID, UUID], None]:
+    if read.jobs_machine is None:
+        return lambda tenant_id, job_id: None
+    from remembrancer.adapters.machines import JobStart
+
+    return JobStart(read.jobs_machine)
+
+
+def _objects(read: Settings) -> ObjectStore | None:
+    if read.work_bucket is None:
+        return None
+    from remembrancer.adapters.objects import S3Objects
+
+    return S3Objects(read.work_bucket)
 
 
 def _kick(read: Settings) -> Callable[[UUID, datetime], None] | None:

@@ -11,7 +11,7 @@ from remembrancer.domain.requests import PurgeRequest
 from remembrancer.flows.context import Call, Services
 from remembrancer.flows.keyed import Answer
 from remembrancer.flows.signed import signed, spend
-from remembrancer.store import erasure, memories
+from remembrancer.store import erasure, jobs, memories
 from remembrancer.store.database import Unit
 
 
@@ -29,6 +29,8 @@ def purge(services: Services, call: Call, request: PurgeRequest) -> Answer:
     with signed(services, call, request.model_dump(mode="json")) as start:
         if start.replay is not None:
             return start.replay
+
+        bundles: list[str] = []
 
         def work(unit: Unit) -> Answer:
             start.fence(unit)
@@ -50,6 +52,8 @@ def purge(services: Services, call: Call, request: PurgeRequest) -> Answer:
                 raise _DryRun(body)
             spaces = sorted({row["space_id"] for row in found if not row["on_legal_hold"]})
             erasure.raise_generation(unit, spaces)
+            # Any bundle of the last day may hold the bytes.
+            bundles[:] = jobs.erase_bundles(unit) if doomed else []
             tombstones = erasure.bury(
                 unit,
                 doomed,
@@ -74,7 +78,10 @@ def purge(services: Services, call: Call, request: PurgeRequest) -> Answer:
             return start.answer(unit, 200, body, [])
 
         try:
-            return services.database.write(call.credential, work)
+            answer = services.database.write(call.credential, work)
+            if services.objects is not None:
+                services.objects.delete(bundles)
+            return answer
         except _DryRun as dry:
             return _dry_answer(services, call, start, dry.body, request)
 

@@ -12,7 +12,7 @@ from remembrancer.domain.alerts import Alert
 from remembrancer.domain.ids import format_id
 from remembrancer.flows.context import Services
 from remembrancer.flows.review import WARN_SECONDS
-from remembrancer.store import outbox, proposals
+from remembrancer.store import jobs, outbox, proposals, reports
 from remembrancer.store.database import Unit
 
 BATCH = 500
@@ -63,7 +63,7 @@ def _sweep_tenant(services: Services, tenant_id: UUID) -> dict[str, int]:
         warned = proposals.warn_due(unit, unit.now + timedelta(seconds=WARN_SECONDS), BATCH)
         for proposal_id in warned:
             unit.alert("expiring", format_id("prop", proposal_id))
-        removed = outbox.sweep(unit)
+        removed = {**outbox.sweep(unit), "jobs": jobs.sweep(unit), "reports": reports.sweep(unit)}
         return {"proposals_expired": len(expired), "proposals_warned": len(warned), **removed}
 
     return services.database.job(tenant_id, work, audited=False)

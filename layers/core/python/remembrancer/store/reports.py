@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
 from remembrancer.store.database import Row, Unit
+
+KEPT = timedelta(days=400)
 
 
 def add(unit: Unit, report_id: UUID, kind: str, document: Mapping[str, Any], object_key: str | None) -> None:
@@ -52,4 +54,12 @@ def list_of(unit: Unit, kind: str, before: tuple[datetime, UUID] | None, limit: 
             "id": None if before is None else before[1],
             "limit": limit,
         },
+    )
+
+
+def sweep(unit: Unit) -> int:
+    """Remove reports older than KEPT; rows removed."""
+    return unit.run(
+        "delete from report where tenant_id = %(tenant)s and created_at <= %(before)s",
+        {"tenant": unit.tenant_id, "before": unit.now - KEPT},
     )
