@@ -92,7 +92,7 @@ class Network(Construct):
             private_dns_enabled=True,
         )
 
-    def _allow(self, door: ec2.InterfaceVpcEndpoint, action: str, arn: str) -> None:
+    def _allow(self, door: ec2.VpcEndpoint, action: str, arn: str) -> None:
         account = cdk.Stack.of(self).account
         door.add_to_policy(
             iam.PolicyStatement(

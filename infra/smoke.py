@@ -24,7 +24,6 @@ from typing import Any
 
 import boto3
 
-from infra.build import PYTHON_VERSION
 from infra.settings import ROOT, load_profile
 
 MINISTACK = "ministack==1.5.33"
@@ -73,7 +72,7 @@ def without_what_is_missing(template: dict[str, Any]) -> dict[str, Any]:
 @contextmanager
 def emulator(environment: dict[str, str], port: int) -> Iterator[None]:
     """ministack on loopback, ended by its own process group. Raises CannotGoOn when it does not start."""
-    command = [sys.executable, "-m", "uv", "tool", "run", "--python", PYTHON_VERSION]
+    command = [sys.executable, "-m", "uv", "tool", "run", "--python", sys.executable]
     command += ["--from", MINISTACK, "--with", "cryptography"]
     bound = {**environment, "BIND_HOST": "127.0.0.1", "GATEWAY_PORT": str(port), "IOT_MTLS_ENABLED": "0"}
     with tempfile.TemporaryDirectory() as folder, Path(folder, "log").open("w") as log:

@@ -1,4 +1,4 @@
-"""Buckets: audit checkpoints under Object Lock, the page, and the access logs of both."""
+"""Buckets: audit checkpoints under Object Lock, bundles and reports, the page, and all access logs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from constructs import Construct
 from infra.nag import accept, objects_id
 from infra.settings import Profile
 
+LINK_LIFE_MS = 300_000
+"""A presigned link older than this opens nothing, whatever it was signed for."""
+
 
 class Storage(Construct):
     """Everything private, encrypted, TLS only; a dev stack empties its buckets when destroyed."""
@@ -18,6 +21,7 @@ class Storage(Construct):
     def __init__(self, scope: Construct, id: str, profile: Profile, *, key: kms.IKey) -> None:
         super().__init__(scope, id)
         self._profile = profile
+        self._key = key
         self.logs = self._bucket(
             "Logs",
             encryption=s3.BucketEncryption.S3_MANAGED,
@@ -43,15 +47,27 @@ class Storage(Construct):
             server_access_logs_bucket=self.logs,
             server_access_logs_prefix="checkpoints/",
         )
+        # Unversioned: what is removed or has expired is gone.
         self._work = self._bucket(
             "Work",
-            encryption=s3.BucketEncryption.S3_MANAGED,
+            encryption=s3.BucketEncryption.KMS,
+            encryption_key=key,
+            bucket_key_enabled=True,
             lifecycle_rules=[
                 s3.LifecycleRule(prefix="bundles/", expiration=cdk.Duration.days(1)),
                 s3.LifecycleRule(prefix="reports/", expiration=cdk.Duration.days(profile.log_days)),
             ],
             server_access_logs_bucket=self.logs,
             server_access_logs_prefix="work/",
+        )
+        self._work.add_to_resource_policy(
+            iam.PolicyStatement(
+                effect=iam.Effect.DENY,
+                principals=[iam.AnyPrincipal()],
+                actions=["s3:GetObject"],
+                resources=[self.work_objects],
+                conditions={"NumericGreaterThan": {"s3:signatureAge": LINK_LIFE_MS}},
+            )
         )
         self.page = self._bucket(
             "Page",
@@ -79,6 +95,7 @@ class Storage(Construct):
             actions=["s3:PutObject", "s3:GetObject", "s3:DeleteObject"],
             resource_arns=[self.work_objects],
         )
+        self._key.grant(grantee, "kms:GenerateDataKey", "kms:Decrypt")
         accept(grantee, "One object a bundle or report.", objects_id(self._work))
 
     def may_store_checkpoints(self, grantee: iam.IRole) -> None:
@@ -86,9 +103,7 @@ class Storage(Construct):
         where = "checkpoints/*"
         objects = self._checkpoints.arn_for_objects(where)
         iam.Grant.add_to_principal(grantee=grantee, actions=["s3:PutObject"], resource_arns=[objects])
-        key = self._checkpoints.encryption_key
-        assert key is not None
-        key.grant(grantee, "kms:GenerateDataKey", "kms:Decrypt")
+        self._key.grant(grantee, "kms:GenerateDataKey", "kms:Decrypt")
         accept(grantee, "One object a checkpoint, under this prefix.", objects_id(self._checkpoints, where))
 
     def _bucket(self, id: str, **properties: object) -> s3.Bucket:

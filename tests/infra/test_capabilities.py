@@ -89,6 +89,23 @@ def test_the_signer_only_adds_checkpoints(stack: Synthesized) -> None:
     assert actions == {"s3:PutObject"}
 
 
+def test_work_objects_expire_and_stale_links_open_nothing(stack: Synthesized) -> None:
+    (id,) = [i for i in stack.of_type("AWS::S3::Bucket") if i.startswith("StorageWork")]
+    bucket = stack.resources[id]["Properties"]
+    lives = {r["Prefix"]: r["ExpirationInDays"] for r in bucket["LifecycleConfiguration"]["Rules"]}
+    assert lives == {"bundles/": 1, "reports/": stack.profile.log_days}
+    encryption = bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"][0]
+    assert encryption["ServerSideEncryptionByDefault"]["SSEAlgorithm"] == "aws:kms"
+    assert "VersioningConfiguration" not in bucket, "a deleted bundle must be gone"
+    (policy,) = [
+        p["Properties"]["PolicyDocument"]["Statement"]
+        for p in stack.of_type("AWS::S3::BucketPolicy").values()
+        if p["Properties"]["Bucket"] == {"Ref": id}
+    ]
+    stale = [s for s in policy if "s3:signatureAge" in json.dumps(s.get("Condition", {}))]
+    assert [(s["Effect"], s["Action"]) for s in stale] == [("Deny", "s3:GetObject")]
+
+
 def test_prod_data_survives_the_stack_and_dev_goes(dev: Synthesized, prod: Synthesized) -> None:
     kinds = ("AWS::S3::Bucket", "AWS::KMS::Key", "AWS::Cognito::UserPool")
     for stack, policy in ((dev, "Delete"), (prod, "Retain")):

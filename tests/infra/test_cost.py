@@ -11,7 +11,7 @@ from infra import cost
 def test_quantities_are_the_templates(stack: Synthesized) -> None:
     counted = cost.quantities(stack.profile)
     endpoints = stack.of_type("AWS::EC2::VPCEndpoint").values()
-    assert counted["endpoints"] == sum(len(e["Properties"]["SubnetIds"]) for e in endpoints)
+    assert counted["endpoints"] == sum(len(e["Properties"].get("SubnetIds", [])) for e in endpoints)
     assert counted["keys"] == len(stack.of_type("AWS::KMS::Key"))
     assert counted["instances"] == len(stack.of_type("AWS::RDS::DBInstance"))
     assert counted["dashboards"] == len(stack.of_type("AWS::CloudWatch::Dashboard"))

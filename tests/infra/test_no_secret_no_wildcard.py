@@ -68,14 +68,15 @@ def test_a_bare_star_stands_only_where_no_resource_can(stack: Synthesized) -> No
     assert starred <= NO_RESOURCE_TO_NAME
 
 
-def test_partial_wildcards_are_the_checkpoints_prefix(stack: Synthesized) -> None:
-    partial = {
-        (id, action)
+def test_partial_wildcards_are_the_objects_of_one_bucket(stack: Synthesized) -> None:
+    partial = [
+        (action, json.dumps(resource))
         for id, action, resource in _allowed(stack)
         if resource != "*" and "*" in json.dumps(resource) and not id.startswith(UPLOADER)
-    }
-    assert {action for _, action in partial} == {"s3:PutObject"}
-    assert len(partial) == 1
+    ]
+    assert {action for action, _ in partial} == {"s3:PutObject", "s3:GetObject", "s3:DeleteObject"}
+    for _, resource in partial:
+        assert re.search(r'"/(checkpoints/)?\*"', resource), resource
 
 
 def test_managed_policies_are_the_two_of_aws_that_have_no_substitute(stack: Synthesized) -> None:

@@ -11,6 +11,11 @@ from functions import manifest
 IN_VPC_MAY = {
     "rds-db:connect",
     "kms:GenerateMac",
+    "kms:GenerateDataKey",
+    "kms:Decrypt",
+    "s3:PutObject",
+    "s3:GetObject",
+    "s3:DeleteObject",
     "states:StartExecution",
     "logs:CreateLogStream",
     "logs:PutLogEvents",
@@ -91,37 +96,49 @@ def test_the_vpc_has_no_way_out(stack: Synthesized) -> None:
         assert subnet["Properties"]["MapPublicIpOnLaunch"] is False
 
 
-def test_security_groups_open_only_sql_and_the_endpoints(stack: Synthesized) -> None:
+def test_security_groups_open_only_sql_the_endpoints_and_s3(stack: Synthesized) -> None:
     rules = [
-        (r["Properties"]["FromPort"], r["Properties"]["ToPort"], r["Properties"]["IpProtocol"])
+        r["Properties"]
         for kind in ("AWS::EC2::SecurityGroupEgress", "AWS::EC2::SecurityGroupIngress")
         for r in stack.of_type(kind).values()
     ]
-    assert sorted(set(rules)) == [(443, 443, "tcp"), (5432, 5432, "tcp")]
-    for kind in ("AWS::EC2::SecurityGroupEgress", "AWS::EC2::SecurityGroupIngress"):
-        for rule in stack.of_type(kind).values():
-            assert "CidrIp" not in rule["Properties"]
+    ports = {(r["FromPort"], r["ToPort"], r["IpProtocol"]) for r in rules}
+    assert ports == {(443, 443, "tcp"), (5432, 5432, "tcp")}
+    assert all("CidrIp" not in rule for rule in rules)
+    nowhere = "255.255.255.255/32"  # CDK's spelling of no egress at all
+    open_to = []
     for group in stack.of_type("AWS::EC2::SecurityGroup").values():
-        for rule in group["Properties"].get("SecurityGroupEgress", []):
-            assert rule["CidrIp"] == "255.255.255.255/32", "CDK's spelling of no egress at all"
         assert "SecurityGroupIngress" not in group["Properties"]
+        for rule in group["Properties"].get("SecurityGroupEgress", []):
+            if rule["CidrIp"] != nowhere:
+                open_to.append((rule["CidrIp"], rule["FromPort"], rule["ToPort"]))
+    # Without a route this leads to the S3 gateway endpoint alone; see the test above.
+    assert open_to == [("0.0.0.0/0", 443, 443)]
 
 
-def test_two_endpoints_let_only_our_own_resources_pass(stack: Synthesized) -> None:
+def test_endpoints_let_only_our_own_resources_pass(stack: Synthesized) -> None:
     endpoints = [e["Properties"] for e in stack.of_type("AWS::EC2::VPCEndpoint").values()]
-    by_service = {json.dumps(e["ServiceName"]).rsplit(".", 1)[-1].strip('"'): e for e in endpoints}
-    assert set(by_service) == {"kms", "states"}
-    expected = {"kms": "kms:GenerateMac", "states": "states:StartExecution"}
-    for service, endpoint in by_service.items():
-        assert endpoint["VpcEndpointType"] == "Interface"
-        assert endpoint["PrivateDnsEnabled"] is True
-        assert len(endpoint["SubnetIds"]) == stack.profile.endpoint_zones
-        (statement,) = endpoint["PolicyDocument"]["Statement"]
-        assert statement["Action"] == expected[service]
-        (target,) = references(statement["Resource"])
-        assert stack.resources[target]["Type"] in ("AWS::KMS::Key", "AWS::StepFunctions::StateMachine")
+    by_service = {json.dumps(e["ServiceName"]).rsplit(".", 1)[-1].strip('"]} '): e for e in endpoints}
+    expected = {
+        "kms": ("Interface", {"kms:GenerateMac"}, "AWS::KMS::Key"),
+        "states": ("Interface", {"states:StartExecution"}, "AWS::StepFunctions::StateMachine"),
+        "s3": ("Gateway", {"s3:PutObject", "s3:GetObject", "s3:DeleteObject"}, "AWS::S3::Bucket"),
+    }
+    assert set(by_service) == set(expected)
+    for service, (kind, actions, target_type) in expected.items():
+        endpoint = by_service[service]
+        assert endpoint["VpcEndpointType"] == kind
+        if kind == "Interface":
+            assert endpoint["PrivateDnsEnabled"] is True
+            assert len(endpoint["SubnetIds"]) == stack.profile.endpoint_zones
+        statements = endpoint["PolicyDocument"]["Statement"]
+        assert {action for s in statements for action in listed(s["Action"])} == actions
         account = {"Ref": "AWS::AccountId"}
-        assert statement["Condition"]["StringEquals"] == {
-            "aws:ResourceAccount": account,
-            "aws:PrincipalAccount": account,
-        }
+        for statement in statements:
+            assert statement["Effect"] == "Allow"
+            for target in references(statement["Resource"]):
+                assert stack.resources[target]["Type"] == target_type
+            assert statement["Condition"]["StringEquals"] == {
+                "aws:ResourceAccount": account,
+                "aws:PrincipalAccount": account,
+            }
