@@ -13,12 +13,22 @@ interface Configuration {
 export type Session = "starting" | "signed-out" | "signed-in" | "expired";
 
 export const session = signal<Session>("starting");
+/** Why the last sign-in did not succeed. */
+export const refusal = signal<string | null>(null);
 
 const KEPT = "remembrancer.refresh";
 const FLOW = "remembrancer.flow";
+const EARLY_MS = 30_000;
+
+interface Flow {
+  verifier: string;
+  state: string;
+  hash: string;
+}
 
 let configuration: Configuration;
 let access: { token: string; until: number } | null = null;
+let renewing: Promise<void> | null = null;
 
 export function apiBase(): string {
   return configuration.api;
@@ -48,26 +58,30 @@ function redirectUri(): string {
 /** Read the configuration, finish a sign-in under way, or take up the tab's session. */
 export async function start(): Promise<void> {
   configuration = (await (await fetch("config.json", { cache: "no-store" })).json()) as Configuration;
-  const flow = sessionStorage.getItem(FLOW);
   const here = new URL(location.href);
-  if (flow !== null && here.searchParams.has("state")) {
-    sessionStorage.removeItem(FLOW);
-    const { verifier, state, hash } = JSON.parse(flow) as { verifier: string; state: string; hash: string };
-    history.replaceState(null, "", redirectUri() + hash);
-    try {
-      const parameters = oauth.validateAuthResponse(server(), client(), here, state);
-      const reply = await oauth.authorizationCodeGrantRequest(
-        server(), client(), oauth.None(), parameters, redirectUri(), verifier, options(),
-      );
-      keep(await oauth.processAuthorizationCodeResponse(server(), client(), reply));
-    } catch {
-      session.value = "signed-out";
-      return;
-    }
-  } else if (sessionStorage.getItem(KEPT) !== null) {
-    await renew();
-    if (access === null) session.value = "signed-out";
-  } else {
+  const flow = sessionStorage.getItem(FLOW);
+  sessionStorage.removeItem(FLOW);
+  if (here.searchParams.has("state")) {
+    const kept = flow === null ? null : (JSON.parse(flow) as Flow);
+    history.replaceState(null, "", redirectUri() + (kept?.hash ?? ""));
+    if (kept !== null) return finish(kept, here);
+  }
+  if (sessionStorage.getItem(KEPT) === null) session.value = "signed-out";
+  else await renew();
+}
+
+async function finish({ verifier, state }: Flow, here: URL): Promise<void> {
+  try {
+    const parameters = oauth.validateAuthResponse(server(), client(), here, state);
+    const reply = await oauth.authorizationCodeGrantRequest(
+      server(), client(), oauth.None(), parameters, redirectUri(), verifier, options(),
+    );
+    keep(await oauth.processAuthorizationCodeResponse(server(), client(), reply));
+  } catch (error) {
+    refusal.value =
+      error instanceof oauth.AuthorizationResponseError || error instanceof oauth.ResponseBodyError
+        ? `The sign-in was refused (${error.error}).`
+        : "The sign-in did not succeed.";
     session.value = "signed-out";
   }
 }
@@ -75,7 +89,7 @@ export async function start(): Promise<void> {
 export async function signIn(): Promise<void> {
   const verifier = oauth.generateRandomCodeVerifier();
   const state = oauth.generateRandomState();
-  sessionStorage.setItem(FLOW, JSON.stringify({ verifier, state, hash: location.hash }));
+  sessionStorage.setItem(FLOW, JSON.stringify({ verifier, state, hash: location.hash } satisfies Flow));
   const url = new URL(server().authorization_endpoint as string);
   url.search = new URLSearchParams({
     response_type: "code",
@@ -99,29 +113,35 @@ export function signOut(): void {
 
 /** A token good for the next half minute, or null when the session is over. */
 export async function token(): Promise<string | null> {
-  if (access === null || access.until - Date.now() < 30_000) await renew();
+  if (access === null || access.until - Date.now() < EARLY_MS) await renew();
   return access?.token ?? null;
 }
 
-/** Ask for a new token; a refusal ends the session, a fault of the network does not. */
-export async function renew(): Promise<void> {
+/** Ask for a new token, once for all who wait. A refusal ends the session, a fault of the network does not. */
+export function renew(): Promise<void> {
+  renewing ??= renewed().finally(() => (renewing = null));
+  return renewing;
+}
+
+async function renewed(): Promise<void> {
   const refresh = sessionStorage.getItem(KEPT);
   access = null;
-  if (refresh === null) {
-    if (session.value === "signed-in") session.value = "expired";
-    return;
-  }
+  if (refresh === null) return end();
   const reply = await oauth.refreshTokenGrantRequest(server(), client(), oauth.None(), refresh, options());
-  if (!reply.ok) {
+  if (reply.status === 400 || reply.status === 401) {
     sessionStorage.removeItem(KEPT);
-    session.value = session.value === "signed-in" ? "expired" : "signed-out";
-    return;
+    return end();
   }
   keep(await oauth.processRefreshTokenResponse(server(), client(), reply));
+}
+
+function end(): void {
+  session.value = session.value === "signed-in" || session.value === "expired" ? "expired" : "signed-out";
 }
 
 function keep(answer: oauth.TokenEndpointResponse): void {
   access = { token: answer.access_token, until: Date.now() + (answer.expires_in ?? 60) * 1000 };
   if (answer.refresh_token !== undefined) sessionStorage.setItem(KEPT, answer.refresh_token);
+  refusal.value = null;
   session.value = "signed-in";
 }

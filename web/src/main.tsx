@@ -4,11 +4,21 @@ import { useSignal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 
-import { call, inWords, online } from "./api";
-import { session, signIn, signOut, start } from "./auth";
+import { AdminTab } from "./admin";
+import { call, inWords, Offline, online } from "./api";
+import { AuditTab } from "./audit";
+import { refusal, session, signIn, signOut, start } from "./auth";
+import { ConflictsTab } from "./conflicts";
+import { DecayTab } from "./decay";
+import { departures, flush, UNDO_MS, undo } from "./decide";
+import { DecidedTab } from "./decided";
+import { Help, help, listenForHelp } from "./keys";
+import { notice } from "./notice";
+import { Failed, Loading } from "./parts";
+import { QuarantineTab } from "./quarantine";
 import * as q from "./queue";
-import { QueueTab, singleKeys } from "./review";
-import { AdminTab, AuditTab, ConflictsTab, DecidedTab, QuarantineTab } from "./tabs";
+import { QueueTab } from "./review";
+import { Inline } from "./text";
 import type { Me } from "./types";
 import "./style.css";
 
@@ -23,6 +33,7 @@ const TABS: Tab[] = [
   { name: "quarantine", title: "Quarantine", capability: "reviewer" },
   { name: "decided", title: "Decided", capability: "reviewer" },
   { name: "conflicts", title: "Conflicts", capability: "reviewer" },
+  { name: "decay", title: "Decay", capability: "reviewer" },
   { name: "audit", title: "Audit", capability: "auditor" },
   { name: "admin", title: "Admin", capability: "admin" },
 ];
@@ -30,33 +41,39 @@ const TABS: Tab[] = [
 function App() {
   useEffect(() => {
     start().catch(() => (online.value = false));
-    addEventListener("pagehide", q.flush);
-    return () => removeEventListener("pagehide", q.flush);
+    const leave = () => void flush();
+    addEventListener("pagehide", leave);
+    return () => removeEventListener("pagehide", leave);
   }, []);
   switch (session.value) {
     case "starting":
-      return online.value ? <main class="state" aria-busy="true"><p>Starting…</p></main> : <Unreachable />;
+      return <main>{online.value ? <Loading what="Starting…" /> : <Unreachable />}</main>;
     case "signed-out":
-      return (
-        <main class="state">
-          <h1>Remembrancer</h1>
-          <p>Decide what your agents may remember.</p>
-          <button type="button" class="primary" onClick={() => void signIn()}>Sign in</button>
-        </main>
-      );
+      return <Welcome />;
     default:
       return <SignedIn />;
   }
 }
 
-function Unreachable() {
+function Welcome() {
   return (
     <main>
-      <div class="state" role="alert">
-        <h1>The service cannot be reached</h1>
-        <button type="button" onClick={() => location.reload()}>Try again</button>
+      <div class="state">
+        <h1>Remembrancer</h1>
+        <p>Decide what your agents may remember.</p>
+        {refusal.value !== null && <p class="banner bad" role="alert">{refusal.value}</p>}
+        <button type="button" class="primary" onClick={() => void signIn()}>Sign in</button>
       </div>
     </main>
+  );
+}
+
+function Unreachable() {
+  return (
+    <div class="state" role="alert">
+      <h1>The service cannot be reached</h1>
+      <button type="button" onClick={() => location.reload()}>Try again</button>
+    </div>
   );
 }
 
@@ -64,48 +81,78 @@ function SignedIn() {
   const me = useSignal<Me | null>(null);
   const failed = useSignal<string | null>(null);
   const hash = useSignal(location.hash);
-  useEffect(() => {
-    const changed = () => (hash.value = location.hash);
-    addEventListener("hashchange", changed);
-    call<Me>("GET", "/me").then((found) => (me.value = found), (error: unknown) => (failed.value = inWords(error)));
-    return () => removeEventListener("hashchange", changed);
-  }, []);
-  if (failed.value !== null) {
-    return (
-      <main>
-        <div class="state" role="alert">
-          <h1>You cannot enter</h1>
-          <p>{failed.value}</p>
-          <button type="button" onClick={signOut}>Sign out</button>
-        </div>
-      </main>
+  const enter = () => {
+    call<Me>("GET", "/me").then(
+      (found) => { me.value = found; failed.value = null; },
+      (error: unknown) => (failed.value = error instanceof Offline ? "" : inWords(error)),
     );
+  };
+  useEffect(() => {
+    const changed = () => {
+      hash.value = location.hash;
+      followLink();
+    };
+    addEventListener("hashchange", changed);
+    followLink();
+    enter();
+    const deaf = listenForHelp();
+    return () => {
+      removeEventListener("hashchange", changed);
+      deaf();
+    };
+  }, []);
+  if (me.value === null) {
+    if (failed.value === "") return <main><Failed title="The service cannot be reached" why="Nothing was changed." retry={enter} /></main>;
+    if (failed.value !== null) return <Refused why={failed.value} />;
+    return <main><Loading what="Loading…" /></main>;
   }
-  if (me.value === null) return <main class="state" aria-busy="true"><p>Loading…</p></main>;
   const mine = TABS.filter((tab) => (me.value as Me).capabilities.includes(tab.capability));
-  const [, asked, id] = hash.value.split("/");
-  const tab = mine.find((t) => t.name === asked) ?? mine[0];
-  if (tab?.name === "queue" && id !== undefined && q.focused.value === null) q.focused.value = id;
+  const tab = mine.find((t) => t.name === hash.value.split("/")[1]) ?? mine[0];
   return (
     <>
+      <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); document.querySelector<HTMLElement>(".detail, main h1")?.focus(); }}>
+        Skip to the content
+      </a>
       <Header tabs={mine} tab={tab} />
-      {session.value === "expired" && (
-        <div class="banner bad" role="alert">
-          Your session is over. <button type="button" onClick={() => void signIn()}>Sign in again</button>
-        </div>
-      )}
-      {!online.value && <div class="banner bad" role="alert">The service cannot be reached. What you see may be old.</div>}
-      <main>
-        <h1 class="out-of-sight">{tab?.title ?? "Remembrancer"}</h1>
+      <Banners />
+      <main id="main">
+        <Title tab={tab} />
         <Content name={tab?.name} me={me.value} />
       </main>
-      <Notice />
+      <Notices />
+      {help.value && <Help />}
     </>
   );
 }
 
+/** `#/queue/prop_…` puts that proposal in focus. */
+function followLink(): void {
+  const [, tab, id] = location.hash.split("/");
+  if (tab === "queue" && id !== undefined && id !== q.focused.value) q.focus(id);
+}
+
+function Refused({ why }: { why: string }) {
+  return (
+    <main>
+      <div class="state" role="alert">
+        <h1>You cannot enter</h1>
+        <p>{why}</p>
+        <button type="button" onClick={signOut}>Sign out</button>
+      </div>
+    </main>
+  );
+}
+
+function Title({ tab }: { tab: Tab | undefined }) {
+  const title = tab?.title ?? "Nothing here";
+  useEffect(() => {
+    document.title = `${title} · Remembrancer`;
+  }, [title]);
+  return <h1 class="out-of-sight" tabIndex={-1}>{title}</h1>;
+}
+
 function Header({ tabs, tab }: { tabs: Tab[]; tab: Tab | undefined }) {
-  const keys = useSignal(singleKeys.on);
+  const waiting = q.queue.value.length;
   return (
     <header class="top">
       <span class="brand">Remembrancer</span>
@@ -113,18 +160,34 @@ function Header({ tabs, tab }: { tabs: Tab[]; tab: Tab | undefined }) {
         {tabs.map((t) => (
           <a key={t.name} href={`#/${t.name}`} aria-current={t === tab ? "page" : undefined}>
             {t.title}
-            {t.name === "queue" && q.queue.value.length > 0 && <span class="count">{q.queue.value.length}</span>}
+            {t.name === "queue" && waiting > 0 && <span class="count">{waiting}{q.more.value ? "+" : ""}</span>}
           </a>
         ))}
       </nav>
-      <label class="keys">
-        <input type="checkbox" checked={keys.value} onChange={(event) => {
-          keys.value = singleKeys.on = event.currentTarget.checked;
-          localStorage.setItem("remembrancer.keys", singleKeys.on ? "on" : "off");
-        }} /> Single keys
-      </label>
-      <button type="button" class="quiet" onClick={signOut}>Sign out</button>
+      <div class="who">
+        <button type="button" class="quiet" onClick={() => (help.value = true)}>Keys <kbd>?</kbd></button>
+        <button type="button" class="quiet" onClick={() => void flush().then(signOut)}>Sign out</button>
+      </div>
     </header>
+  );
+}
+
+function Banners() {
+  return (
+    <div class="banners">
+      {session.value === "expired" && (
+        <div class="banner bad" role="alert">
+          <p>Your session is over. What you were typing is still here: copy it before you sign in again.</p>
+          <div><button type="button" onClick={() => void signIn()}>Sign in again</button></div>
+        </div>
+      )}
+      {session.value !== "expired" && !online.value && (
+        <div class="banner bad" role="alert"><p>The service cannot be reached. What you see may be old, and nothing can be decided.</p></div>
+      )}
+      {session.value !== "expired" && online.value && q.loaded.value && q.failure.value !== null && (
+        <div class="banner bad" role="alert"><p>The queue could not be refreshed: {q.failure.value}</p></div>
+      )}
+    </div>
   );
 }
 
@@ -134,25 +197,40 @@ function Content({ name, me }: { name: string | undefined; me: Me }) {
     case "quarantine": return <QuarantineTab />;
     case "decided": return <DecidedTab />;
     case "conflicts": return <ConflictsTab />;
+    case "decay": return <DecayTab />;
     case "audit": return <AuditTab />;
     case "admin": return <AdminTab me={me} />;
     default: return <div class="state"><h2>There is nothing here for you</h2><p class="muted">Ask an admin for the reviewer, auditor or admin capability.</p></div>;
   }
 }
 
-function Notice() {
-  const shown = q.notice.value;
+/** A decision that can still be taken back comes first; news that are not bad go by themselves. */
+function Notices() {
+  const held = departures.value.filter((d) => !d.sent);
+  const last = held.at(-1);
+  const shown = notice.value;
   useEffect(() => {
-    if (shown === null) return;
-    const timer = window.setTimeout(() => (q.notice.value = null), q.UNDO_MS + 1_000);
+    if (shown === null || shown.tone === "bad") return;
+    const timer = window.setTimeout(() => (notice.value = null), UNDO_MS);
     return () => window.clearTimeout(timer);
   }, [shown]);
   return (
-    <div class="notices" role="status" aria-live="polite">
-      {shown !== null && (
+    <div class="notices" role="status">
+      {last !== undefined && (
+        <div class="notice" key={(last.proposals[0] as { proposal_id: string }).proposal_id}>
+          <span class="grow">
+            {last.decision.kind === "reject" ? "Rejecting" : last.decision.supersede ? "Approving, superseding" : "Approving"}{" "}
+            {last.proposals.length > 1 ? `${last.proposals.length} proposals` : <q><Inline text={Array.from((last.proposals[0] as { content: string }).content).slice(0, 40).join("")} /></q>}
+            {held.length > 1 && <span class="muted"> and {held.length - 1} before</span>}
+          </span>
+          <button type="button" onClick={undo}>Undo <kbd>U</kbd></button>
+          <span class="lapse" aria-hidden="true" />
+        </div>
+      )}
+      {last === undefined && shown !== null && (
         <div class={`notice ${shown.tone}`}>
-          <span>{shown.text}</span>
-          {shown.undo !== undefined && <button type="button" onClick={q.undo}>Undo <kbd>U</kbd></button>}
+          <span class="grow">{shown.text}</span>
+          <button type="button" class="quiet" onClick={() => (notice.value = null)}>Dismiss</button>
         </div>
       )}
     </div>

@@ -1,17 +1,20 @@
 /** Small parts that several tabs use. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useComputed } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 
 import { inWords } from "./api";
 import { left, urgency } from "./time";
 import type { Scores, Screen } from "./types";
 
+/** Touches the page only when its words change, however many there are. */
 export function Countdown({ until, warn, critical }: { until: string; warn: number; critical: number }) {
-  const how = urgency(until, warn, critical);
+  const shown = useComputed(() => `${urgency(until, warn, critical)}|${left(until)}`);
+  const [how, words] = shown.value.split("|");
   return (
     <span class={`chip countdown ${how}`} title={`decide before ${new Date(until).toLocaleString()}`}>
-      {left(until)}
+      {words}
     </span>
   );
 }
@@ -29,7 +32,7 @@ export function ScreenWords({ screen }: { screen: Screen }) {
   else if (learned !== undefined && learned.verdict !== "clean") {
     parts.push(`learned screen: ${Math.round((learned.score ?? 0) * 100)} % likely an attack`);
   }
-  return <p class="muted">{parts.length ? parts.join(" · ") : "Nothing suspicious was found."}</p>;
+  return <p class="muted">{parts.length ? parts.join(" · ") : "The screen found nothing suspicious."}</p>;
 }
 
 function Score({ name, value, why }: { name: string; value: number; why: string }) {
@@ -50,7 +53,8 @@ export function ScoreBars({ scores }: { scores: Scores }) {
     : novelty.nearest_cosine === null
       ? "the first memory of its kind"
       : `the nearest memory is ${Math.round(novelty.nearest_cosine * 100)} % alike`;
-  const salient = `${salience.characters} characters (${salience.band}), ${salience.entity_count} entities named`;
+  const named = salience.entity_count === 1 ? "1 entity" : `${salience.entity_count} entities`;
+  const salient = `${salience.characters} characters (${salience.band}), ${named} named`;
   const sure = confidence.factors.map((f) => f.reason).join(" ") || "stated, no reason to doubt";
   return (
     <section aria-label="Scores" class="scores">
@@ -61,32 +65,71 @@ export function ScoreBars({ scores }: { scores: Scores }) {
   );
 }
 
-/** A tab that lists what one call answers. */
-export function Loaded<T>({
-  load, children, again,
-}: { load: () => Promise<T>; children: (value: T, reload: () => void) => ComponentChildren; again?: unknown }) {
-  const [value, setValue] = useState<T | null>(null);
-  const [failed, setFailed] = useState<string | null>(null);
-  const reload = () => {
-    load().then(
-      (found) => { setValue(found); setFailed(null); },
-      (error: unknown) => setFailed(inWords(error)),
-    );
-  };
-  useEffect(reload, [again]);
-  if (failed !== null) {
-    return (
-      <div class="state" role="alert">
-        <h2>This could not be loaded</h2>
-        <p>{failed}</p>
-        <button type="button" onClick={reload}>Try again</button>
-      </div>
-    );
-  }
-  if (value === null) return <div class="state" aria-busy="true"><p>Loading…</p></div>;
-  return <>{children(value, reload)}</>;
+export function Failed({ title, why, retry }: { title: string; why: string; retry: () => void }) {
+  return (
+    <div class="state" role="alert">
+      <h2>{title}</h2>
+      <p>{why}</p>
+      <button type="button" onClick={retry}>Try again</button>
+    </div>
+  );
+}
+
+export function Loading({ what }: { what: string }) {
+  return <div class="state" aria-busy="true"><p>{what}</p></div>;
 }
 
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return <div class="state"><h2>{title}</h2><p class="muted">{children}</p></div>;
+}
+
+export interface Page<T> {
+  rows: T[];
+  next: string | null;
+}
+
+/** What a list route answers, page by page. `again` reads from the start when it changes. */
+export function Pages<T>({
+  load, children, again,
+}: { load: (cursor: string | null) => Promise<Page<T>>; children: (rows: T[], reload: () => void) => ComponentChildren; again?: unknown }) {
+  const [page, setPage] = useState<Page<T> | null>(null);
+  const [failed, setFailed] = useState<string | null>(null);
+  const turn = useRef(0);
+  const take = (from: string | null, before: T[]) => {
+    const mine = ++turn.current;
+    load(from).then(
+      ({ rows, next }) => {
+        // An answer that was overtaken is of another list.
+        if (mine !== turn.current) return;
+        setPage({ rows: [...before, ...rows], next });
+        setFailed(null);
+      },
+      (error: unknown) => { if (mine === turn.current) setFailed(inWords(error)); },
+    );
+  };
+  const reload = () => take(null, []);
+  useEffect(() => {
+    setPage(null);
+    reload();
+  }, [again]);
+  if (failed !== null) return <Failed title="This could not be loaded" why={failed} retry={reload} />;
+  if (page === null) return <Loading what="Loading…" />;
+  return (
+    <>
+      {children(page.rows, reload)}
+      {page.next !== null && (
+        <button type="button" class="further" onClick={() => take(page.next, page.rows)}>Show more</button>
+      )}
+    </>
+  );
+}
+
+/** The cursor as a query string goes on. */
+export function after(cursor: string | null): string {
+  return cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+}
+
+/** Where the keyboard goes on when what it was on is gone. */
+export function focusTitle(): void {
+  document.querySelector<HTMLElement>("main h1")?.focus({ preventScroll: true });
 }

@@ -1,261 +1,215 @@
-/** The review queue: what waits, what is selected, decisions under way and how they ended. */
+/** The review queue: what waits, what is in focus, what is selected, and what changed under the reader. */
 
 import { batch, computed, signal } from "@preact/signals";
 
-import { ApiProblem, call, inWords } from "./api";
-import type { Proposal, RowOutcome, Statistics } from "./types";
+import { ApiProblem, call, inWords, online } from "./api";
+import { session } from "./auth";
+import type { Proposal, Statistics } from "./types";
 
-export const UNDO_MS = 5_000;
 const REFRESH_MS = 15_000;
+const RETRY_MS = 3_000;
+const PAGE = 50;
 
-export type Decision =
-  | { kind: "approve"; supersede: boolean; overrideReason?: string }
-  | { kind: "reject"; reason?: string };
-
-interface Waiting {
-  proposal: Proposal;
-  decision: Decision;
-  timer: number;
+interface Page {
+  proposals: Proposal[];
+  next_cursor: string | null;
 }
 
-export interface Notice {
-  tone: "info" | "good" | "bad";
-  text: string;
-  undo?: string;
-}
+const rows = signal<Proposal[]>([]);
+/** Ids whose decision is on its way: not shown. */
+export const leaving = signal<ReadonlySet<string>>(new Set());
+const cursor = signal<string | null>(null);
+export const more = computed(() => cursor.value !== null);
 
-const all = signal<Proposal[]>([]);
 export const loaded = signal(false);
 export const failure = signal<string | null>(null);
-export const focused = signal<string | null>(null);
-export const selected = signal<ReadonlySet<string>>(new Set());
-export const notice = signal<Notice | null>(null);
-export const outcomes = signal<ReadonlyMap<string, string>>(new Map());
-/** What the focused proposal read like before it changed under the reader. */
-export const drifted = signal<{ id: string; before: string } | null>(null);
 export const statistics = signal<Statistics | null>(null);
-const waiting = signal<ReadonlyMap<string, Waiting>>(new Map());
+export const focused = signal<string | null>(null);
+/** The proposal in focus when it is not in the list: decided, expired, or further down than was read. */
+const apart = signal<Proposal | null>(null);
+export const missing = signal<string | null>(null);
+/** Selected as they were read: a batch binds to that. */
+export const selected = signal<ReadonlyMap<string, Proposal>>(new Map());
+/** What the proposal in focus was before it changed under the reader. */
+export const drifted = signal<Proposal | null>(null);
 
-/** What is shown: without those whose decision is on its way. */
-export const queue = computed(() => all.value.filter((p) => !waiting.value.has(p.proposal_id)));
-export const current = computed(() => queue.value.find((p) => p.proposal_id === focused.value) ?? null);
+export const queue = computed(() => rows.value.filter((p) => !leaving.value.has(p.proposal_id)));
+export const current = computed(
+  () =>
+    queue.value.find((p) => p.proposal_id === focused.value) ??
+    (apart.value?.proposal_id === focused.value ? apart.value : null),
+);
 
-export async function load(): Promise<void> {
+/** Grows with each decision that arrived: an answer from before it shows what is gone. */
+let version = 0;
+let running = false;
+let again = false;
+
+/** Read the head of the list anew, and the proposal in focus when it is not in there. */
+export async function refresh(): Promise<void> {
+  again = true;
+  if (running) return;
+  running = true;
   try {
-    const found: Proposal[] = [];
-    let cursor: string | null = null;
-    do {
-      const next: string = cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`;
-      const page: { proposals: Proposal[]; next_cursor: string | null } = await call(
-        "GET", `/proposals?status=pending&limit=200${next}`,
-      );
-      found.push(...page.proposals);
-      cursor = page.next_cursor;
-    } while (cursor !== null && found.length < 2_000);
-    batch(() => {
-      noteDrift(found);
-      all.value = found;
-      loaded.value = true;
-      failure.value = null;
-      if (focused.value === null) focused.value = queue.value[0]?.proposal_id ?? null;
-    });
+    while (again) {
+      again = false;
+      const began = version;
+      const page = await call<Page>("GET", `/proposals?status=pending&limit=${PAGE}`);
+      if (began !== version) again = true;
+      else merge(page);
+    }
+    await follow();
     statistics.value = await call("GET", "/stats/review");
+    failure.value = null;
   } catch (error) {
     failure.value = inWords(error);
+  } finally {
+    running = false;
   }
 }
 
-function noteDrift(found: Proposal[]): void {
+function merge({ proposals, next_cursor }: Page): void {
+  const last = proposals.at(-1);
+  const read = new Set(proposals.map((p) => p.proposal_id));
+  const further =
+    next_cursor === null || last === undefined
+      ? []
+      : rows.value.filter((p) => !read.has(p.proposal_id) && Date.parse(p.expires_at) >= Date.parse(last.expires_at));
+  batch(() => {
+    proposals.forEach(noteDrift);
+    rows.value = [...proposals, ...further];
+    if (further.length === 0) cursor.value = next_cursor;
+    loaded.value = true;
+    if (focused.value === null) focused.value = queue.value[0]?.proposal_id ?? null;
+  });
+}
+
+function noteDrift(after: Proposal): void {
   const before = current.value;
-  if (before === null) return;
-  const after = found.find((p) => p.proposal_id === before.proposal_id);
-  if (after !== undefined && after.content_digest !== before.content_digest) {
-    drifted.value = { id: before.proposal_id, before: before.content };
+  if (before?.proposal_id !== after.proposal_id || before.content_digest === after.content_digest) return;
+  // The reader compares with what they read, however often it changed since.
+  if (drifted.value?.proposal_id !== after.proposal_id) drifted.value = before;
+}
+
+let extending = false;
+
+/** Read the next page, if there is one. */
+export async function extend(): Promise<void> {
+  const from = cursor.value;
+  if (from === null || extending) return;
+  extending = true;
+  try {
+    const page = await call<Page>("GET", `/proposals?status=pending&limit=${PAGE}&cursor=${encodeURIComponent(from)}`);
+    const known = new Set(rows.value.map((p) => p.proposal_id));
+    batch(() => {
+      rows.value = [...rows.value, ...page.proposals.filter((p) => !known.has(p.proposal_id))];
+      cursor.value = page.next_cursor;
+    });
+  } catch (error) {
+    failure.value = inWords(error);
+  } finally {
+    extending = false;
   }
 }
 
-let timer: number | undefined;
-export function keepFresh(): () => void {
-  timer = window.setInterval(() => void load(), REFRESH_MS);
-  return () => window.clearInterval(timer);
+/** Read the proposal in focus by itself when the list does not hold it. */
+async function follow(): Promise<void> {
+  const id = focused.value;
+  if (id === null || !loaded.value || rows.value.some((p) => p.proposal_id === id)) return;
+  try {
+    const found = await call<Proposal>("GET", `/proposals/${encodeURIComponent(id)}`);
+    batch(() => {
+      noteDrift(found);
+      apart.value = found;
+      missing.value = null;
+    });
+  } catch (error) {
+    if (!(error instanceof ApiProblem)) throw error;
+    batch(() => {
+      missing.value = id;
+      apart.value = null;
+    });
+  }
 }
+
+/** Live while the tab is seen: every quarter of a minute, sooner after a fault, at once on coming back. */
+export function keepFresh(): () => void {
+  let timer = 0;
+  let stopped = false;
+  const tick = async () => {
+    if (document.visibilityState === "visible" && session.value === "signed-in") await refresh();
+    if (stopped) return;
+    window.clearTimeout(timer);
+    timer = window.setTimeout(() => void tick(), online.value && failure.value === null ? REFRESH_MS : RETRY_MS);
+  };
+  const back = () => void tick();
+  void tick();
+  addEventListener("online", back);
+  document.addEventListener("visibilitychange", back);
+  return () => {
+    stopped = true;
+    window.clearTimeout(timer);
+    removeEventListener("online", back);
+    document.removeEventListener("visibilitychange", back);
+  };
+}
+
+let place = 0;
 
 export function move(by: number): void {
-  const at = queue.value.findIndex((p) => p.proposal_id === focused.value);
-  const next = queue.value[Math.max(0, Math.min(queue.value.length - 1, at + by))];
+  const list = queue.value;
+  const at = list.findIndex((p) => p.proposal_id === focused.value);
+  // What was in focus may have left the list: its place has not.
+  const from = at >= 0 ? at : by > 0 ? place - 1 : place;
+  const next = list[Math.max(0, Math.min(list.length - 1, from + by))];
   if (next !== undefined) focus(next.proposal_id);
 }
 
 export function focus(id: string): void {
-  focused.value = id;
+  const at = queue.value.findIndex((p) => p.proposal_id === id);
+  batch(() => {
+    focused.value = id;
+    if (drifted.value?.proposal_id !== id) drifted.value = null;
+    missing.value = null;
+  });
   history.replaceState(null, "", `#/queue/${id}`);
+  if (at >= 0) place = at;
+  else void follow().catch((error: unknown) => (failure.value = inWords(error)));
+  if (at >= queue.value.length - 10) void extend();
 }
 
-export function toggle(id: string): void {
-  const next = new Set(selected.value);
-  if (!next.delete(id)) next.add(id);
+export function toggle(proposal: Proposal): void {
+  const next = new Map(selected.value);
+  if (!next.delete(proposal.proposal_id)) next.set(proposal.proposal_id, proposal);
   selected.value = next;
 }
 
-/** Take it out of the list at once; the request leaves when the undo window closes. */
-export function decide(proposal: Proposal, decision: Decision): void {
-  const at = queue.value.findIndex((p) => p.proposal_id === proposal.proposal_id);
-  const following = queue.value[at + 1] ?? queue.value[at - 1] ?? null;
-  const id = proposal.proposal_id;
-  const pending = window.setTimeout(() => void send(id), UNDO_MS);
+/** These leave the list while their decision is on its way; the focus goes on to what follows. */
+export function hide(ids: string[]): void {
+  const gone = new Set(ids);
+  const list = queue.value;
+  const at = list.findIndex((p) => p.proposal_id === focused.value);
   batch(() => {
-    waiting.value = new Map(waiting.value).set(id, { proposal, decision, timer: pending });
-    const verb = decision.kind === "reject" ? "Rejected" : decision.supersede ? "Approved, superseding" : "Approved";
-    notice.value = { tone: "good", text: `${verb}.`, undo: id };
-    drifted.value = null;
-    if (following !== null) focus(following.proposal_id);
-    else focused.value = null;
-  });
-}
-
-export function undo(): void {
-  const id = notice.value?.undo;
-  const held = id === undefined ? undefined : waiting.value.get(id);
-  if (id === undefined || held === undefined) return;
-  window.clearTimeout(held.timer);
-  batch(() => {
-    drop(id);
-    focus(id);
-    notice.value = { tone: "info", text: "Taken back. Nothing was sent." };
-  });
-}
-
-function drop(id: string): Waiting | undefined {
-  const next = new Map(waiting.value);
-  const held = next.get(id);
-  next.delete(id);
-  waiting.value = next;
-  return held;
-}
-
-async function send(id: string, keepalive = false): Promise<void> {
-  const held = waiting.value.get(id);
-  if (held === undefined) return;
-  const { proposal, decision } = held;
-  try {
-    await call("POST", `/proposals/${id}/${decision.kind}`, {
-      body: bodyOf(proposal, decision),
-      headers: { "Idempotency-Key": crypto.randomUUID() },
-      keepalive,
-    });
-    batch(() => {
-      all.value = all.value.filter((p) => p.proposal_id !== id);
-      drop(id);
-      if (notice.value?.undo === id) notice.value = { tone: "good", text: notice.value.text };
-    });
-  } catch (error) {
-    // Honest rollback: it stands in the list again, with the reason.
-    batch(() => {
-      drop(id);
-      notice.value = { tone: "bad", text: inWords(error) };
-      focus(id);
-    });
-    if (error instanceof ApiProblem) {
-      if (error.problem.code === "digest_mismatch") drifted.value = { id, before: proposal.content };
-      await load();
+    leaving.value = new Set([...leaving.value, ...ids]);
+    if (focused.value !== null && gone.has(focused.value)) {
+      const next = list.slice(at + 1).find((p) => !gone.has(p.proposal_id)) ?? queue.value.at(-1);
+      drifted.value = null;
+      if (next === undefined) focused.value = null;
+      else focus(next.proposal_id);
     }
-  }
+  });
 }
 
-function bodyOf(proposal: Proposal, decision: Decision): object {
-  const digest = { content_digest: proposal.content_digest };
-  if (decision.kind === "reject") return { ...digest, ...(decision.reason ? { reason: decision.reason } : {}) };
-  const { conflict } = proposal;
-  return {
-    ...digest,
-    ...(decision.supersede && conflict !== null
-      ? { supersedes: { memory_id: conflict.memory_id, version: conflict.version } }
-      : {}),
-    ...(decision.overrideReason ? { override_reason: decision.overrideReason } : {}),
-  };
+/** They stand in the list again. */
+export function restore(ids: string[]): void {
+  leaving.value = new Set([...leaving.value].filter((id) => !ids.includes(id)));
 }
 
-/** Leaving the page sends what waits. */
-export function flush(): void {
-  for (const [id, held] of waiting.value) {
-    window.clearTimeout(held.timer);
-    void send(id, true);
-  }
-}
-
-export async function edit(proposal: Proposal, content: string, title: string): Promise<string | null> {
-  const rest = {
-    kind: proposal.kind,
-    source: proposal.source,
-    assertion_kind: proposal.assertion_kind,
-    data_subjects: proposal.data_subjects,
-    entities: proposal.entities,
-    relations: proposal.relations,
-    ...present({
-      domain: proposal.domain,
-      author: proposal.author,
-      observed_at: proposal.observed_at,
-      valid_from: proposal.valid_from,
-      valid_to: proposal.valid_to,
-      expires_at: proposal.memory_expires_at,
-      title: title.trim() || null,
-    }),
-  };
-  try {
-    await call("POST", `/proposals/${proposal.proposal_id}/edit`, {
-      body: { content_digest: proposal.content_digest, proposal: { ...rest, content } },
-      headers: { "Idempotency-Key": crypto.randomUUID() },
-    });
-  } catch (error) {
-    return inWords(error);
-  }
-  drifted.value = null;
-  await load();
-  drifted.value = null;
-  notice.value = { tone: "good", text: "Edited: screened and scored anew." };
-  return null;
-}
-
-function present(values: Record<string, string | null>): Record<string, string> {
-  return Object.fromEntries(Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== null));
-}
-
-/** Decide all that is selected in one request; every row says how it ended. */
-export async function decideSelected(kind: "approve" | "reject"): Promise<void> {
-  const chosen = queue.value.filter((p) => selected.value.has(p.proposal_id)).slice(0, 100);
-  const rows = chosen.map((p) => ({ proposal_id: p.proposal_id, decision: kind, content_digest: p.content_digest }));
-  try {
-    const answer = await call<{ rows: RowOutcome[] }>("POST", "/proposals/decide", {
-      body: { rows },
-      headers: { "Idempotency-Key": crypto.randomUUID() },
-    });
-    const done = answer.rows.filter((row) => row.outcome === "done").length;
-    batch(() => {
-      outcomes.value = new Map(answer.rows.map((row) => [row.proposal_id, outcomeInWords(row)]));
-      selected.value = new Set();
-      const rest = answer.rows.length - done;
-      notice.value = {
-        tone: rest === 0 ? "good" : "bad",
-        text: `${done} ${kind === "approve" ? "approved" : "rejected"}${rest === 0 ? "." : `, ${rest} not: see the rows.`}`,
-      };
-    });
-    await load();
-  } catch (error) {
-    notice.value = { tone: "bad", text: inWords(error) };
-  }
-}
-
-function outcomeInWords(row: RowOutcome): string {
-  if (row.outcome === "done") return "done";
-  if (row.outcome === "not_attempted") return "not attempted: the time ran out";
-  switch (row.code) {
-    case "already_decided":
-      return `already ${row.winner?.status ?? "decided"} by ${row.winner?.decided_by ?? "somebody else"}`;
-    case "digest_mismatch":
-      return "the text changed since you read it";
-    case "invalid_input":
-      return "held by the screen: approve it alone, with a reason";
-    default:
-      return (row.code ?? "failed").replaceAll("_", " ");
-  }
+/** Decided: they do not come back. */
+export function remove(ids: string[]): void {
+  version += 1;
+  batch(() => {
+    rows.value = rows.value.filter((p) => !ids.includes(p.proposal_id));
+    restore(ids);
+  });
 }

@@ -2,43 +2,59 @@
 
 import { diffWordsWithSpace } from "diff";
 import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
 
 import type { Signal } from "./types";
 
 const NAMES: Record<number, string> = {
   0x200b: "ZWSP", 0x200c: "ZWNJ", 0x200d: "ZWJ", 0x2060: "WJ", 0xfeff: "BOM", 0xad: "SHY",
   0x200e: "LRM", 0x200f: "RLM", 0x202a: "LRE", 0x202b: "RLE", 0x202c: "PDF", 0x202d: "LRO", 0x202e: "RLO",
-  0x2066: "LRI", 0x2067: "RLI", 0x2068: "FSI", 0x2069: "PDI",
+  0x2066: "LRI", 0x2067: "RLI", 0x2068: "FSI", 0x2069: "PDI", 0x2028: "LS", 0x2029: "PS",
 };
 
-/** Joiners and selectors inside emoji and words are ordinary; everything else invisible gets a label. */
-function label(character: string): string | null {
+const INVISIBLE = /\p{Default_Ignorable_Code_Point}|\p{Cc}|\u2028|\u2029/u;
+/** Parts of ordinary emoji and words, as long as they stand between visible characters. */
+const JOINING = /[\u200c\u200d\ufe00-\ufe0f]/;
+
+function named(character: string): string {
   const code = character.codePointAt(0) as number;
-  if (NAMES[code] !== undefined && code !== 0x200d && code !== 0x200c) return NAMES[code];
-  if (code >= 0xe0000 && code <= 0xe007f) return `TAG ${String.fromCharCode(code - 0xe0000)}`;
-  if (code < 0x20 && code !== 0x0a && code !== 0x09) return `U+${code.toString(16).padStart(4, "0").toUpperCase()}`;
-  return null;
+  if (code > 0xe0000 && code <= 0xe007f) return `TAG ${String.fromCharCode(code - 0xe0000)}`;
+  return NAMES[code] ?? `U+${code.toString(16).padStart(4, "0").toUpperCase()}`;
 }
 
-function visible(text: string): ComponentChildren[] {
+/** A text in which what cannot be seen is named. */
+export function visible(text: string): ComponentChildren[] {
   const parts: ComponentChildren[] = [];
   let plain = "";
+  let before = "";
   for (const character of text) {
-    const name = label(character);
-    if (name === null) {
+    const seen = !INVISIBLE.test(character) || character === "\n" || character === "\t";
+    const joins = JOINING.test(character) && before !== "" && !INVISIBLE.test(before) && !/\s/.test(before);
+    before = character;
+    if (seen || joins) {
       plain += character;
       continue;
     }
     if (plain) parts.push(plain);
     plain = "";
-    parts.push(<span class="chip hidden-character" title="hidden character">{name}</span>);
+    parts.push(<span class="chip hidden-character" title="a hidden character">{named(character)}</span>);
   }
   if (plain) parts.push(plain);
   return parts;
 }
 
+/** A short stored text in a line of ours: its direction stays its own. */
+export function Inline({ text }: { text: string }) {
+  return <bdi>{visible(text)}</bdi>;
+}
+
 /** A text with the spans of its signals marked. Spans are code points. */
 export function Marked({ text, signals }: { text: string; signals: Signal[] }) {
+  const parts = useMemo(() => marked(text, signals), [text, signals]);
+  return <p class="stored" dir="auto">{parts}</p>;
+}
+
+function marked(text: string, signals: Signal[]): ComponentChildren[] {
   const points = Array.from(text);
   const cuts = new Set([0, points.length]);
   for (const { start, end } of signals) {
@@ -53,7 +69,7 @@ export function Marked({ text, signals }: { text: string; signals: Signal[] }) {
       critical: over.some((s) => s.severity === "critical"),
     };
   };
-  const parts = edges.slice(0, -1).map((from, index) => {
+  return edges.slice(0, -1).map((from, index) => {
     const to = edges[index + 1] as number;
     const piece = visible(points.slice(from, to).join(""));
     const { why, critical } = reason(from, to);
@@ -67,15 +83,18 @@ export function Marked({ text, signals }: { text: string; signals: Signal[] }) {
       </mark>
     );
   });
-  return <p class="stored" dir="auto">{parts}</p>;
 }
 
 /** What the new text would change in the old one, word by word. */
 export function Difference({ before, after }: { before: string; after: string }) {
-  const parts = diffWordsWithSpace(before, after, { timeout: 200 }) ?? [
-    { value: before, removed: true, added: false },
-    { value: after, added: true, removed: false },
-  ];
+  const parts = useMemo(
+    () =>
+      diffWordsWithSpace(before, after, { timeout: 200 }) ?? [
+        { value: before, removed: true, added: false },
+        { value: after, added: true, removed: false },
+      ],
+    [before, after],
+  );
   return (
     <p class="stored" dir="auto">
       {parts.map((part, index) =>

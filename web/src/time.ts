@@ -14,7 +14,7 @@ export function urgency(until: string, warn: number, critical: number): Urgency 
   return left < warn ? "warn" : "normal";
 }
 
-/** `6 d 3 h`, `42 min`, `4:07`. */
+/** `6 d 3 h`, `2 h 10 min`, `42:07`. */
 export function left(until: string): string {
   const seconds = Math.floor((Date.parse(until) - now.value) / 1000);
   if (seconds <= 0) return "expired";
@@ -23,7 +23,6 @@ export function left(until: string): string {
   const minutes = Math.floor((seconds % 3_600) / 60);
   if (days > 0) return `${days} d ${hours} h`;
   if (hours > 0) return `${hours} h ${minutes} min`;
-  if (minutes >= 60) return `${minutes} min`;
   return `${minutes}:${String(seconds % 60).padStart(2, "0")}`;
 }
 
@@ -33,7 +32,6 @@ export function when(at: string | null): string {
     : new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }
 
-/** The time element is in UTC for machines, in the reader's zone for people. */
 export function day(at: string | null): string {
   return at === null ? "unknown" : new Date(at).toLocaleDateString(undefined, { dateStyle: "medium" });
 }

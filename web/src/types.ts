@@ -152,6 +152,7 @@ export interface RowOutcome {
   proposal_id: string;
   outcome: "done" | "failed" | "not_attempted";
   code?: string;
+  errors?: { detail: string }[];
   winner?: { decided_by?: string | null; status?: string };
 }
 
@@ -163,4 +164,35 @@ export interface Purge {
   counts: Record<string, number>;
   tombstones?: string[];
   remains?: string;
+}
+
+export interface DecayRow {
+  memory_id: string;
+  version: number;
+  space: string;
+  kind: string;
+  created_at: string;
+  expiry: string;
+  retention_reason: "per_chunk" | "kind_policy";
+}
+
+export interface DecayReport {
+  report_id: string;
+  at: string;
+  until: string;
+  retention: Record<string, number>;
+  counts: { decayed: Record<string, number>; expiring: Record<string, number> };
+  by_kind: Record<string, { decayed?: number; expiring?: number }>;
+  decayed: DecayRow[];
+  expiring: DecayRow[];
+  page: string | null;
+}
+
+export interface Principal {
+  principal_id: string;
+  kind: string;
+  name: string;
+  capabilities: string[];
+  active: boolean;
+  key_ids: string[];
 }
