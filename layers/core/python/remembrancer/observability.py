@@ -1,16 +1,18 @@
-"""One logger, one set of metrics, one tracer. Content never enters them: ids, codes and counts only."""
+"""One logger and one set of metrics. Content never enters them: ids, codes and counts only.
+
+Traces are Lambda's own (active tracing): the X-Ray SDK imports botocore, which doubles a cold start.
+"""
 
 from __future__ import annotations
 
 import traceback
 from typing import Any
 
-from aws_lambda_powertools import Logger, Metrics, Tracer
+from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
 logger = Logger(log_uncaught_exceptions=False, utc=True, serialize_stacktrace=False)
 metrics = Metrics()
-tracer = Tracer(auto_patch=False)
 
 
 def count(name: str, value: int = 1, **dimensions: str) -> None:

@@ -10,9 +10,9 @@ from remembrancer.domain.principal import authorize
 from remembrancer.domain.problems import Problem
 from remembrancer.domain.requests import KeyRequest, PrincipalRequest, SettingsPatch
 from remembrancer.domain.tenant_settings import TenantSettings
-from remembrancer.flows import render
 from remembrancer.flows.context import Call, Services
 from remembrancer.flows.decide import public_id
+from remembrancer.flows.instants import instant
 from remembrancer.flows.keyed import Answer
 from remembrancer.flows.signed import auditing_refusals, signed, spend
 from remembrancer.store import identity
@@ -68,7 +68,7 @@ def list_principals(services: Services, call: Call) -> dict[str, Any]:
                     "capabilities": row["capabilities"],
                     "team_grant": row["team_grant"],
                     "active": row["active"],
-                    "created_at": render.instant(row["created_at"]),
+                    "created_at": instant(row["created_at"]),
                     "key_ids": row["key_ids"],
                 }
                 for row in identity.list_principals(unit)
@@ -141,7 +141,7 @@ def register_key(services: Services, call: Call, principal: str, request: KeyReq
             unit.alert("key_registered", key_id)
             body = {
                 "key_id": key_id,
-                "usable_from": render.instant(usable_from),
+                "usable_from": instant(usable_from),
                 "correlation_id": call.correlation_id,
             }
             return start.answer(unit, 201, body, [])

@@ -10,9 +10,9 @@ from uuid import UUID
 from remembrancer.domain.audit import GENESIS, verify
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.principal import authorize
-from remembrancer.flows import render
 from remembrancer.flows.context import Call, Services
 from remembrancer.flows.cursors import Cursors
+from remembrancer.flows.instants import instant
 from remembrancer.store import audit_log, erasure
 from remembrancer.store.database import Unit
 
@@ -36,7 +36,7 @@ def list_events(services: Services, call: Call, cursor: str | None, limit: int) 
             "events": [
                 {
                     "seq": row["seq"],
-                    "at": render.instant(row["at"]),
+                    "at": instant(row["at"]),
                     "actor": None if row["actor_id"] is None else format_id("prin", row["actor_id"]),
                     "actor_name": row["actor_name"],
                     "actor_kind": row["actor_kind"],
@@ -92,7 +92,7 @@ def list_tombstones(services: Services, call: Call, cursor: str | None, limit: i
                 {
                     "tombstone_id": format_id("tomb", row["tombstone_id"]),
                     "mac": bytes(row["mac"]).hex(),
-                    "erased_at": render.instant(row["erased_at"]),
+                    "erased_at": instant(row["erased_at"]),
                     "erased_by": format_id("prin", row["erased_by"]),
                     "reason": row["reason"],
                 }

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.sanitize import sanitize_read
+from remembrancer.flows.instants import instant as instant
 from remembrancer.store.database import Row
-
-
-def instant(value: datetime | None) -> str | None:
-    """RFC 3339 in UTC, to the microsecond."""
-    return None if value is None else value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def clean(value: Any, *, reveal_pii: bool) -> Any:

@@ -1,0 +1,59 @@
+"""What a cold start imports: its cost beside that of the libraries it cannot do without, and what it must not.
+
+The budgets (0.35 s, embedding functions 1.2 s) are for a quiet machine, on which the libraries of REFERENCE take
+about 0.25 s. On a busy one everything is slower by the same factor: the ratio is what is compared.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from functions import manifest
+
+ROOT = Path(__file__).parents[2]
+REFERENCE = "psycopg, pydantic, aws_lambda_powertools.event_handler.openapi.params"
+QUIET_REFERENCE_S = 0.25
+BUDGET_S = {False: 0.35, True: 1.2}
+RUNS = 3
+HEAVY = ("numpy", "onnxruntime", "tokenizers", "boto3", "botocore.session", "aws_xray_sdk", "phonenumbers")
+SERVING = [function for function in manifest.FUNCTIONS if function.routes]
+
+
+def run(code: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'layers/core/python'}"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=60
+    )
+    return done.stdout
+
+
+def seconds(module: str) -> float:
+    """CPU time of the import, which waiting for a busy core does not lengthen."""
+    return float(
+        run(f"import time; a = time.process_time()\nimport {module}\nprint(time.process_time() - a)")
+    )
+
+
+def test_an_import_stays_within_its_budget() -> None:
+    names = ("purge", "approve")
+    modules = {"reference": REFERENCE, **{name: f"functions.{name}.handler" for name in names}}
+    taken = {name: min(seconds(module) for _ in range(RUNS)) for name, module in modules.items()}
+    for name in names:
+        ratio = taken[name] / taken["reference"]
+        allowed = BUDGET_S[manifest.function(name).embeds] / QUIET_REFERENCE_S
+        assert ratio <= allowed, f"{name}: {ratio:.2f} times the libraries"
+
+
+@pytest.mark.parametrize("function", SERVING, ids=lambda f: f.name)
+def test_only_functions_that_embed_may_import_what_is_heavy(function: manifest.Function) -> None:
+    heavy = set(run(
+        f"import sys\nimport functions.{function.name}.handler\nprint(*[m for m in {HEAVY!r} if m in sys.modules])"
+    ).split())  # fmt: skip
+    # The embedder itself is loaded at the first use, not by the import.
+    allowed = {"numpy", "phonenumbers"} if function.embeds else set()
+    assert heavy <= allowed
