@@ -10,8 +10,7 @@ from remembrancer.domain.principal import authorize
 from remembrancer.domain.problems import Problem
 from remembrancer.domain.requests import KeyRequest, PrincipalRequest, SettingsPatch
 from remembrancer.domain.tenant_settings import TenantSettings
-from remembrancer.flows.context import Call, Services
-from remembrancer.flows.decide import public_id
+from remembrancer.flows.context import Call, Services, public_id
 from remembrancer.flows.instants import instant
 from remembrancer.flows.keyed import Answer
 from remembrancer.flows.signed import auditing_refusals, signed, spend

@@ -8,8 +8,10 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
+from remembrancer.domain.ids import Prefix, parse_id
 from remembrancer.domain.ports import Clock, Embedder, Ids, MacKeys, ObjectStore, ScreenModel
 from remembrancer.domain.principal import Credential
+from remembrancer.domain.problems import Problem
 from remembrancer.domain.signing import KeyRecord, VerifiedSignature
 from remembrancer.store.database import Database
 
@@ -82,3 +84,11 @@ class Call:
     idempotency_key: str | None = None
     signed: SignedParts | None = None
     """Set on signed routes."""
+
+
+def public_id(prefix: Prefix, text: str) -> UUID:
+    """The id of a path or body. A text that is no such id names nothing: Problem not_found."""
+    try:
+        return parse_id(prefix, text)
+    except ValueError:
+        raise Problem("not_found") from None

@@ -25,6 +25,7 @@ from remembrancer.domain.screen import Verdict
 from remembrancer.flows import gate
 from remembrancer.flows.admit import Candidate, Target, admit, conflict_summary
 from remembrancer.flows.context import Call, Services
+from remembrancer.flows.context import public_id as public_id
 from remembrancer.flows.index import Text, passages_of, passages_of_many
 from remembrancer.flows.keyed import Answer, Keyed, keyed
 from remembrancer.flows.propose import public_scores, scored
@@ -54,14 +55,6 @@ class _Prepared:
     request: ProposalRequest
     report: dict[str, Any]
     passages: Passages
-
-
-def public_id(prefix: Any, text: str) -> UUID:
-    """The id of a path or body. A text that is no such id names nothing: Problem not_found."""
-    try:
-        return parse_id(prefix, text)
-    except ValueError:
-        raise Problem("not_found") from None
 
 
 def approve(services: Services, call: Call, proposal: str, request: ApproveRequest) -> Answer:
