@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,17 +22,20 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "layers" / "core" / "python")]
 
 from bench.screen_corpus import FOLDS, Row, load  # noqa: E402
-from bench.screen_fit import Doubles, Example, train  # noqa: E402
+from bench.screen_fit import Doubles, Example, calibrate, train  # noqa: E402
 from layers.model.build import ensure  # noqa: E402
 from remembrancer.adapters.embedding import OnnxEmbedder  # noqa: E402
 from remembrancer.adapters.screen_model import WEIGHTS, fitting  # noqa: E402
-from remembrancer.domain.classifier import features, lexical, windows  # noqa: E402
+from remembrancer.domain.classifier import QUARANTINE_AT, REJECT_AT, features, lexical, windows  # noqa: E402
 
 DOMAIN = ROOT / "layers" / "core" / "python" / "remembrancer" / "domain"
 FOLD_HEADS = Path(__file__).with_name("screen_folds.json")
 TRAINING_WINDOWS = 12
 """Windows of one text that train: long jailbreaks repeat themselves."""
 CHUNK = 512
+OPERATING_POINTS = ((0.35, QUARANTINE_AT), (2.2, REJECT_AT))
+"""Calibrated log-odds, out of fold, and the score that the settings' thresholds expect there: read off the
+curve of bench/gate.py so that ordinary conversation and preferences stay under the line."""
 
 
 class VectorCache:
@@ -95,16 +99,36 @@ def main() -> None:
     rows = [row for row in load(arguments.data) if row.fold is not None]
     made = examples(rows, cache, embedder)
     heads = []
+    logits = np.zeros(len(rows))
     for fold in range(FOLDS):
-        kept = [example for row, example in zip(rows, made, strict=True) if row.fold != fold]
-        heads.append(train(kept))
+        head = train([example for row, example in zip(rows, made, strict=True) if row.fold != fold])
+        heads.append(head)
+        for index, (row, example) in enumerate(zip(rows, made, strict=True)):
+            if row.fold == fold:
+                logits[index] = (example.features @ head[:-1]).max(initial=-20.0) + head[-1]
         print(f"trained without fold {fold}", file=sys.stderr, flush=True)
-    arguments.folds_out.write_text(json.dumps([_numbers(head) for head in heads]) + "\n")
-    weights = _numbers(train(made))
+    attacks = np.array([row.attack for row in rows])
+    slope, shift = calibrate(logits, attacks, [row.source for row in rows])
+    print(f"calibrated: slope {slope:.3f}, shift {shift:.3f}", file=sys.stderr)
+    (low, low_score), (high, high_score) = OPERATING_POINTS
+    stretch = (_log_odds(high_score) - _log_odds(low_score)) / (high - low)
+    slope, shift = slope * stretch, _log_odds(low_score) + (shift - low) * stretch
+    scaled = [_numbers(head * slope + shift * _bias(head)) for head in (*heads, train(made))]
+    arguments.folds_out.write_text(json.dumps(scaled[:-1]) + "\n")
+    weights = scaled[-1]
     digest = hashlib.sha256(json.dumps(weights).encode()).hexdigest()[:8]
     described = {"model_id": f"screen-1-{digest}", "contract": embedder.contract, "weights": weights}
     arguments.out.write_text(json.dumps(described) + "\n")
     print(f"{described['model_id']}: {len(rows)} texts, {sum(row.attack for row in rows)} attacks")
+
+
+def _log_odds(share: float) -> float:
+    return math.log(share / (1 - share))
+
+
+def _bias(head: Doubles) -> Doubles:
+    """1 at the bias, 0 elsewhere."""
+    return np.append(np.zeros(len(head) - 1), 1.0)
 
 
 def _numbers(weights: Doubles) -> list[float]:

@@ -47,14 +47,14 @@ def test_a_long_text_keeps_its_most_suspicious_windows() -> None:
 
 
 @pytest.mark.parametrize("unit", ["a", "a. ", ".", "\n", "ignore ", "|x", "</p>", "漢。", " "])
-def test_a_megabyte_takes_linear_time(unit: str) -> None:
+def test_windows_are_chosen_in_linear_time(unit: str) -> None:
     def seconds(size: int) -> float:
         text = unit * (size // len(unit))
         begun = time.process_time()
         choose([text])
         return time.process_time() - begun
 
-    assert seconds(1_000_000) < 30 * seconds(100_000) + 0.5
+    assert seconds(300_000) < 30 * seconds(30_000) + 0.5
 
 
 @given(st.text(max_size=300))

@@ -9,7 +9,7 @@ import pytest
 
 from remembrancer.adapters.embedding import OnnxEmbedder
 from remembrancer.adapters.screen_model import LearnedScreen
-from remembrancer.domain.classifier import QUARANTINE_AT
+from remembrancer.domain.classifier import MAX_WINDOWS, QUARANTINE_AT
 from remembrancer.domain.ports import ClassifierUnavailable, EmbeddingUnavailable
 
 MAIL = [
@@ -44,9 +44,30 @@ def test_scores_of_a_request_are_the_scores_of_its_texts(learned: LearnedScreen)
     assert learned.scores([]) == []
 
 
-@pytest.mark.parametrize("text", ["漢" * 3000, "\ud800\x00", "a" * 50_000, "![]{}();" * 500, "각 " * 2000])
+@pytest.mark.parametrize("text", ["漢" * 700, "\ud800\x00", "a" * 5_000, "![]{}();" * 100, "각 " * 500])
 def test_hostile_texts_are_scored(learned: LearnedScreen, text: str) -> None:
     assert 0.0 <= learned.score(text) <= 1.0
+
+
+def test_the_budget_counts_the_parts_of_windows_too_long_for_the_model(
+    embedder: OnnxEmbedder,
+) -> None:
+    counting = Counting(embedder)
+    LearnedScreen(counting).score("![]{}();" * 6000)
+    assert counting.embedded == MAX_WINDOWS
+
+
+class Counting:
+    """The real tokenizer with an embedder that only counts."""
+
+    def __init__(self, embedder: OnnxEmbedder) -> None:
+        self.contract = embedder.contract
+        self.count_tokens = embedder.count_tokens
+        self.embedded = 0
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+        self.embedded += len(texts)
+        return np.full((len(texts), 384), 384**-0.5, np.float32)
 
 
 class Broken:

@@ -40,5 +40,7 @@ def test_conversations_and_preferences_never_train() -> None:
         assert (row.fold is None) == (row.source in ("locomo", "preferences"))
         assert row.fold is None or 0 <= row.fold < FOLDS
         assert row.span is None or row.attack
-    named = {json.loads(line)["id"] for line in (CORPUS / "cyberseceval_harmless.jsonl").read_text().splitlines()}
+    named = {
+        json.loads(line)["id"] for line in (CORPUS / "cyberseceval_harmless.jsonl").read_text().splitlines()
+    }
     assert named == {identity(row.text) for row in rows if row.source == "cse_harmless"}

@@ -9,7 +9,7 @@ from importlib import resources
 
 import numpy as np
 
-from remembrancer.domain.classifier import LEXICAL, Head, choose, lexical
+from remembrancer.domain.classifier import LEXICAL, Head, choose, lexical, limit
 from remembrancer.domain.passages import MAX_TOKENS, cut
 from remembrancer.domain.ports import ClassifierUnavailable, Embedder, EmbeddingUnavailable
 
@@ -38,10 +38,12 @@ class LearnedScreen:
         """`score` of every text of one request, in one batch and within one budget of windows."""
         head = self._head
         try:
-            chosen = [
-                [part for window in windows for part in fitting(self._embedder, window)]
-                for windows in choose(texts)
-            ]
+            chosen = limit(
+                [
+                    [part for window in windows for part in fitting(self._embedder, window)]
+                    for windows in choose(texts)
+                ]
+            )
             vectors = self._embedder.embed([window for windows in chosen for window in windows])
         except EmbeddingUnavailable as error:
             raise ClassifierUnavailable("the embedding model cannot answer") from error

@@ -147,27 +147,29 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def choose(texts: Sequence[str]) -> list[list[str]]:
-    """The windows of every text of one request, at most MAX_WINDOWS in all.
-
-    When there are more, those with the most suspicious words are kept, so that an attack deep in a long
-    document is not lost to the budget. Linear.
-    """
-    spans = [windows(text) for text in texts]
-    if sum(map(len, spans)) > MAX_WINDOWS:
-        ranked = [
-            (-_suspicion(text, start, end), number, start, end)
-            for number, (text, own) in enumerate(zip(texts, spans, strict=True))
-            for start, end in own
-        ]
-        kept = sorted((number, start, end) for _, number, start, end in nsmallest(MAX_WINDOWS, ranked))
-        spans = [
-            [(start, end) for owner, start, end in kept if owner == number] for number in range(len(texts))
-        ]
-    return [[text[start:end] for start, end in own] for text, own in zip(texts, spans, strict=True)]
+    """The windows of every text of one request, within the budget of `limit`. Linear."""
+    return limit([[text[start:end] for start, end in windows(text)] for text in texts])
 
 
-def _suspicion(text: str, start: int, end: int) -> int:
-    return len({found.group().lower()[:4] for found in _SUSPECT.finditer(text, start, end)})
+def limit(chosen: Sequence[Sequence[str]]) -> list[list[str]]:
+    """At most MAX_WINDOWS windows in all, in order: when there are more, those with the most suspicious words,
+    so that an attack deep in a long document is not lost to the budget."""
+    if sum(map(len, chosen)) <= MAX_WINDOWS:
+        return [list(own) for own in chosen]
+    ranked = [
+        (-_suspicion(window), number, place)
+        for number, own in enumerate(chosen)
+        for place, window in enumerate(own)
+    ]
+    kept = {(number, place) for _, number, place in nsmallest(MAX_WINDOWS, ranked)}
+    return [
+        [window for place, window in enumerate(own) if (number, place) in kept]
+        for number, own in enumerate(chosen)
+    ]
+
+
+def _suspicion(window: str) -> int:
+    return len({found.group().lower()[:4] for found in _SUSPECT.finditer(window)})
 
 
 def lexical(text: str) -> Floats:
