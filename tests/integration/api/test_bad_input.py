@@ -211,7 +211,8 @@ def breaches(place: Place, value: Any) -> Iterator[tuple[str, Any]]:
         yield "larger than 64 bits", 2**63 - 1
     if "minimum" in schema:
         yield "too small", schema["minimum"] - 1
-        yield "a fraction", schema["minimum"] + 0.5
+        if "integer" in kinds:
+            yield "a fraction", schema["minimum"] + 0.5
     if "integer" in kinds and "boolean" not in kinds:
         yield "a boolean", True
     if "maxItems" in schema:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
-from uuid import UUID
 
 from remembrancer.domain.digests import proposal_digest
 from remembrancer.domain.ids import format_id, parse_id

@@ -8,8 +8,7 @@ from remembrancer.domain.ids import format_id
 from remembrancer.domain.principal import authorize
 from remembrancer.domain.problems import Problem
 from remembrancer.flows import render
-from remembrancer.flows.context import Call, Services
-from remembrancer.flows.decide import public_id
+from remembrancer.flows.context import Call, Services, public_id
 from remembrancer.store import jobs
 from remembrancer.store.database import Unit
 
