@@ -138,7 +138,7 @@ def test_no_byte_of_it_is_left(world: World, tmp_path: Any) -> None:
     planted = set(everywhere(world, CANARY))
     assert {
         "memory.content", "memory.title", "memory.author", "memory.data_subjects", "memory.source_uri",
-        "memory.revision", "memory.held_graph", "passage.rendered", "passage.lexemes", "entity_name.name",
+        "memory.revision", "memory.held_graph", "passage.rendered", "entity_name.name",
         "entity_name.name_key", "mention.name_key", "relationship.value_canonical", "relationship.value_original",
         "relationship.value_unit", "proposal.body", "proposal.source_prompt", "proposal.decision",
         "legal_hold.reason", "predicate.predicate_key",

@@ -7,8 +7,8 @@ from typing import Any
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.principal import authorize
 from remembrancer.domain.problems import Problem
-from remembrancer.flows import render
 from remembrancer.flows.context import Call, Services, public_id
+from remembrancer.flows.instants import instant
 from remembrancer.store import jobs
 from remembrancer.store.database import Unit
 
@@ -40,9 +40,9 @@ def job_status(services: Services, call: Call, job: str) -> dict[str, Any]:
             "failure": "expired" if over and row["state"] == "working" else row["failure"],
             "done": row["done"],
             "total": row["total"],
-            "created_at": render.instant(row["created_at"]),
-            "finished_at": render.instant(row["finished_at"]),
-            "expires_at": render.instant(row["expires_at"]),
+            "created_at": instant(row["created_at"]),
+            "finished_at": instant(row["finished_at"]),
+            "expires_at": instant(row["expires_at"]),
             "result": row["result"],
             "link": link,
             "link_expires_in_s": None if link is None else LINK_S,
