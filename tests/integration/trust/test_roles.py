@@ -31,6 +31,7 @@ ROLES = sorted({f.db_role for f in manifest.FUNCTIONS if f.db_role not in (None,
 SPACED = {
     "memory", "memory_version", "passage", "occurrence", "hold_out", "entity", "entity_name", "mention", "predicate",
     "relationship", "support", "conflict", "proposal", "job_item", "job_passage", "centroid",
+    "term_stats", "space_stats", *(f"passage_{part}" for part in range(16)),
 }  # fmt: skip
 """Tables of which a principal sees its own spaces' rows alone."""
 BY_PRINCIPAL = {
@@ -74,7 +75,8 @@ TABLES: dict[str, dict[str, str]] = {
         "select insert": _KNOWLEDGE, "select insert delete": "idempotency", "insert": "outbox",
         "select": "principal proposal",
     },
-    "rem_recall": {"select": f"{_KNOWLEDGE} principal"},
+    "rem_recall": {"select": f"{_KNOWLEDGE} principal term_stats space_stats"},
+    "rem_statistics": {"select": "space", "select insert update delete": "term_stats space_stats"},
     "rem_purge": {
         "select delete": "conflict entity entity_name hold_out legal_hold memory memory_version mention occurrence"
                          " passage predicate proposal relationship support",
@@ -140,12 +142,22 @@ COLUMNS: dict[str, dict[str, str]] = {
     "rem_sweep": {"proposal": "decided_at status warned_at"},
     "rem_outbox": {"outbox": "attempts claimed_until delivered_at"},
 }  # fmt: skip
+# Columns that may be read where the table may not: terms without text or vector.
+READS: dict[str, dict[str, str]] = {
+    "rem_statistics": {
+        "passage": "memory_id space_id tenant_id terms words",
+        "hold_out": "closed_at memory_id tenant_id",
+        "memory_version": "memory_id superseded_at tenant_id",
+    },
+    "rem_definer": {"passage": "memory_id passage_id space_id tenant_id terms words"},
+}
 EXECUTES = {
+    "rem_passages_with": {"rem_recall"},
     "resolve_principal": {
         "rem_ingest", "rem_proposal", "rem_approve", "rem_recall", "rem_purge", "rem_audit", "rem_admin", "rem_system",
         "rem_curate", "rem_report", "rem_job",
     },
-    "list_tenants": {"rem_sweep", "rem_outbox", "rem_audit", "rem_job", "rem_upkeep"},
+    "list_tenants": {"rem_sweep", "rem_outbox", "rem_audit", "rem_job", "rem_upkeep", "rem_statistics"},
     "audit_append_many": {
         "rem_ingest", "rem_proposal", "rem_approve", "rem_recall", "rem_purge", "rem_audit", "rem_admin", "rem_sweep",
         "rem_curate", "rem_report", "rem_job", "rem_upkeep", "rem_system",
@@ -249,12 +261,15 @@ def test_a_role_has_exactly_its_declared_privileges(world: World, role: str) -> 
     )  # fmt: skip
     tables: dict[str, set[str]] = {}
     columns: dict[str, set[str]] = {}
+    read: dict[str, set[str]] = {}
     for row in rows:
         if row["col"] is None:
             tables.setdefault(row["t"], set()).add(row["kind"])
         else:
-            assert row["kind"] == "update", row
-            columns.setdefault(row["t"], set()).add(row["col"])
+            known = columns if row["kind"] == "update" else read
+            assert row["kind"] in ("update", "select"), row
+            known.setdefault(row["t"], set()).add(row["col"])
+    assert read == {t: set(names.split()) for t, names in READS.get(role, {}).items()}
     declared = {t: set(kinds.split()) for kinds, names in TABLES[role].items() for t in names.split()}
     assert tables == declared
     assert columns == {table: set(names.split()) for table, names in COLUMNS.get(role, {}).items()}
@@ -272,7 +287,9 @@ def test_functions_that_look_across_tenants_are_executed_by_the_declared_roles_a
         "select proname, proconfig, pg_get_userbyid(proowner) as owner from pg_proc"
         " where pronamespace = 'public'::regnamespace and prosecdef"
     )
-    assert {row["proname"] for row in definers} == {"resolve_principal", "list_tenants", "audit_append_many"}
+    assert {row["proname"] for row in definers} == {
+        "resolve_principal", "list_tenants", "audit_append_many", "rem_passages_with",
+    }  # fmt: skip
     assert all(row["owner"] == "rem_definer" for row in definers)
     # A caller's search path must not decide which table the function reads.
     assert all(row["proconfig"] == ["search_path=public, pg_temp"] for row in definers)

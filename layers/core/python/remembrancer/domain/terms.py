@@ -30,7 +30,8 @@ MAX_TERMS = 2_000
 # A digit group keeps its number whole; an apostrophe or a joiner holds a word together.
 _NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_COMPOUND = re.compile(r"[^\W_]+(?:[._/:@#-][^\W_]+)+")
+# From the beginning of a word and without going back: linear, however long a word is.
+_COMPOUND = re.compile(r"(?<![^\W_])[^\W_]++(?:[._/:@#-][^\W_]++)+")
 _POSSESSIVE = re.compile(r"['’]s?$")
 # fooBar, HTTPServer, sha256Sum: a boundary before a capital that begins a word.
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -40,7 +41,7 @@ _UNSPACED = re.compile(
     "\u1780-\u17ff\U00020000-\U0003ffff]+"
 )
 # The author and date that passages are rendered with.
-_LEAD = re.compile(r"[^\n]{0,41}\(\d{4}-\d\d-\d\d\): ")
+_LEAD = re.compile(r"\A[^\n]{0,41}\(\d{4}-\d\d-\d\d\): ")
 _TIME = re.compile(
     r"\b(?:yesterday|today|tomorrow|tonight|last|next|ago|week|weekend|month|year|since|(?:mon|tues|wednes|thurs|fri"
     r"|satur|sun)day|january|february|march|april|may|june|july|august|september|october|november|december"

@@ -37,7 +37,7 @@ class Match:
 
 def match(claim: str, text: str) -> Match | None:
     """The best match of the claim in the text, or None below PARTIAL. Linear in both lengths."""
-    start = text.find(claim)
+    start = _find_words(text, claim)
     if start >= 0:
         return Match("exact", (start, start + len(claim)), 1.0)
     wanted, _ = _normalized(claim)

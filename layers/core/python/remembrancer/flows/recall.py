@@ -69,7 +69,7 @@ def recall(services: Services, call: Call, request: RecallRequest) -> dict[str, 
 
 def rank(unit: Unit, request: RecallRequest, question: Question, vector: Any, contract: str) -> Ranked:
     """The legs, the ranking and the probabilities; nothing is rendered yet."""
-    filters = _filters(unit, request, question)
+    filters = filters_of(unit, request, question)
     linked = _graph_leg(unit, question, filters) if request.graph else {}
     found = search.search(
         unit,
@@ -197,7 +197,8 @@ def list_memories(services: Services, call: Call, cursor: str | None, limit: int
     return services.database.read(call.credential, read)
 
 
-def _filters(unit: Unit, request: RecallRequest, question: Question) -> search.Filters:
+def filters_of(unit: Unit, request: RecallRequest, question: Question) -> search.Filters:
+    """What the request narrows to, authorized. Raises Problem forbidden for a space that is not the reader's."""
     names = {"private": unit.principal.private_space, "team_shared": unit.principal.team_space}
     spaces = unit.principal.visible_spaces
     if request.spaces is not None:

@@ -227,8 +227,8 @@ def _exact(unit: Unit, asking: Asking, filters: Filters, parameters: Mapping[str
         select r.*, s.passages, w.holding from ranked r, size s, weights w
         where r.by_cosine <= %(width)s or (r.by_bm25 <= %(width)s and r.bm25 > 0)
            or r.memory_id = any (%(graph)s::uuid[])
-           or exists (select from near n where n.source_key = r.source_key
-                      and n.place between r.place - {REACH} and r.place + {REACH})
+           or (r.source_key, r.place) in (
+             select n.source_key, n.place + step from near n, generate_series(-{REACH}, {REACH}) as around(step))
         """,
         {**parameters, "forms": len(asking.forms)},
     )

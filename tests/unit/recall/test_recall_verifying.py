@@ -1,0 +1,64 @@
+"""Whether a text says a claim, with spans in code points of the text as stored."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remembrancer.domain.verifying import match, verdict
+
+
+@pytest.mark.parametrize(
+    ("claim", "text", "kind"),
+    [
+        ("moved to Lisbon", "😀 Maria moved to Lisbon in May.", "exact"),
+        ("maria  MOVED to lisbon.", "😀 Maria moved\nto Lisbon in May.", "normalized"),
+        ("ｍaria moved", "Maria moved", "normalized"),
+        ("cafe\u0301 opens", "The café opens early", "normalized"),
+        ("Maria moved to Lisbon in May", "In May of that year, Maria finally moved to Lisbon.", "tokens"),
+    ],
+)
+def test_matches_and_their_spans(claim: str, text: str, kind: str) -> None:
+    found = match(claim, text)
+    assert found is not None and found.kind == kind
+    start, end = found.span
+    assert 0 <= start < end <= len(text)
+    if kind == "exact":
+        assert text[start:end] == claim
+
+
+@pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        ("The budget is 55000 dollars", "The budget is 40000 dollars"),
+        ("Maria moved to Lisbon", "Maria never moved to Lisbon"),
+        ("cat", "concatenate"),
+        ("Maria moved to Lisbon", "Tom plays chess on Sundays"),
+        ("the of", "nothing here"),
+    ],
+)
+def test_no_support(claim: str, text: str) -> None:
+    assert verdict([match(claim, text)]) == "unsupported"
+
+
+def test_part_of_a_claim_is_partial_support() -> None:
+    found = match("Maria moved to Lisbon with her brother Jorge", "Maria moved to Lisbon")
+    assert verdict([None, found]) == "partially_supported"
+    assert verdict([]) == "unsupported"
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_spans_lie_in_the_text(claim: str, text: str) -> None:
+    found = match(claim, text)
+    if found is not None:
+        assert 0 <= found.span[0] <= found.span[1] <= len(text)
+
+
+def test_repetitions_cost_no_more_than_another_text() -> None:
+    began = time.perf_counter()
+    match("ab " * 600, "abab" * 250_000)
+    match("A" * 2_000, "a" * 1_000_000)
+    assert time.perf_counter() - began < 20
