@@ -161,9 +161,16 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     Function(
         "purge",
-        "signed erasure",
+        "signed erasure, legal holds",
         db_role="rem_purge",
-        routes=(Route("POST", "/v1/purge", ("admin",), human=True, signed=True, idempotent=True),),
+        routes=(
+            Route("POST", "/v1/purge", ("admin",), human=True, signed=True, idempotent=True),
+            Route("GET", "/v1/legal-holds", ("admin",), human=True),
+            Route("POST", "/v1/legal-holds", ("admin",), human=True, idempotent=True),
+            Route(
+                "POST", "/v1/legal-holds/{id}/release", ("admin",), human=True, signed=True, idempotent=True
+            ),
+        ),
     ),
     Function(
         "audit",

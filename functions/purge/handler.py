@@ -1,24 +1,46 @@
-"""Signed erasure."""
+"""Signed erasure; legal holds."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.openapi.params import Body
+from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
 
 from functions.manifest import function
-from remembrancer.api.app import Api, answer
+from remembrancer.api.app import Api, answer, shown
 from remembrancer.api.wiring import services, settings
 from remembrancer.domain.requests import PurgeRequest
+from remembrancer.domain.trust_requests import LegalHoldReleaseRequest, LegalHoldRequest
+from remembrancer.flows import legal_holds
 from remembrancer.flows.erase import purge
 
 app = Api(function("purge"), settings().public_bases)
+
+Cursor = Annotated[str | None, Query(max_length=4096)]
+Limit = Annotated[int, Query(ge=1, le=50)]
 
 
 @app.route("POST", "/v1/purge", summary="Erase memories and every copy of them; signed.")
 def post_purge(body: Annotated[PurgeRequest, Body()]) -> Response[str]:
     return answer(purge(services(), app.call(), body))
+
+
+@app.route("GET", "/v1/legal-holds", summary="Legal holds, newest first.")
+def get_legal_holds(cursor: Cursor = None, limit: Limit = 20) -> Response[str]:
+    return shown(legal_holds.list_holds(services(), app.call(), cursor, limit))
+
+
+@app.route("POST", "/v1/legal-holds", summary="Keep memories, or all of a data subject, from erasure.")
+def post_legal_hold(body: Annotated[LegalHoldRequest, Body()]) -> Response[str]:
+    return answer(legal_holds.place(services(), app.call(), body))
+
+
+@app.route("POST", "/v1/legal-holds/{id}/release", summary="Release a legal hold; signed.")
+def post_release(
+    id: Annotated[str, Path()], body: Annotated[LegalHoldReleaseRequest, Body()]
+) -> Response[str]:
+    return answer(legal_holds.release(services(), app.call(), id, body))
 
 
 handler = app.handler

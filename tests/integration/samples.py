@@ -112,7 +112,20 @@ SAMPLES: dict[str, Any] = {
         "explain": False,
     },
     "POST /v1/verify": {"claim": "Ana works at Globex.", "memory_ids": [_MEMORY], "query": None},
-    "POST /v1/purge": {"memory_ids": [_MEMORY], "dry_run": True, "reason": "other"},
+    "POST /v1/purge": {
+        "memory_ids": [_MEMORY],
+        "data_subject": None,
+        "owner": None,
+        "dry_run": True,
+        "reason": "other",
+    },
+    "POST /v1/legal-holds": {
+        "memory_ids": [_MEMORY],
+        "data_subject": None,
+        "reason": "litigation",
+        "case_reference": "case-7",
+    },
+    "POST /v1/legal-holds/{id}/release": {"reason": "case_closed"},
     "PATCH /v1/settings": {
         "default_space": "team_shared",
         "four_eyes": False,
@@ -169,6 +182,7 @@ IDS = {
     "principals": "prin",
     "entities": "ent",
     "jobs": "job",
+    "legal-holds": "hold",
     "decay-reports": "rep",
 }
 """The kind of id that `{id}` is, by the segment before it."""

@@ -48,7 +48,7 @@ _KEYED = {"idempotency": "body lease_until refs state status token"}
 TABLES: dict[str, dict[str, str]] = {
     "rem_ingest": {
         "select insert": f"{_KNOWLEDGE} job job_item", "select insert delete": "idempotency", "insert": "outbox",
-        "select": "principal centroid",
+        "select": "principal centroid space",
     },
     "rem_curate": {
         "select": "conflict entity hold_out memory occurrence passage predicate principal",
@@ -68,7 +68,7 @@ TABLES: dict[str, dict[str, str]] = {
         "select insert delete": "centroid", "select insert": "report", "insert": "outbox",
     },
     "rem_proposal": {
-        "select": f"{_KNOWLEDGE} principal", "select insert": "proposal", "select insert delete": "idempotency",
+        "select": f"{_KNOWLEDGE} principal space", "select insert": "proposal", "select insert delete": "idempotency",
         "insert": "outbox",
     },
     "rem_approve": {
@@ -78,10 +78,10 @@ TABLES: dict[str, dict[str, str]] = {
     "rem_recall": {"select": f"{_KNOWLEDGE} principal term_stats space_stats"},
     "rem_statistics": {"select": "space", "select insert update delete": "term_stats space_stats"},
     "rem_purge": {
-        "select delete": "conflict entity entity_name hold_out legal_hold memory memory_version mention occurrence"
-                         " passage predicate proposal relationship support",
-        "select insert delete": "idempotency", "select insert": "nonce tombstone", "insert": "outbox",
-        "select": "principal signing_key space job",
+        "select delete": "conflict entity entity_name hold_out memory memory_version mention occurrence"
+                         " passage predicate proposal relationship support job_item",
+        "select insert delete": "idempotency legal_hold", "select insert": "nonce tombstone legal_order",
+        "insert": "outbox", "select": "principal signing_key space job",
     },
     "rem_audit": {
         "select": "audit_event audit_head principal tombstone", "select insert": "audit_checkpoint",
@@ -135,6 +135,8 @@ COLUMNS: dict[str, dict[str, str]] = {
         "entity_name": "canonical",
         "idempotency": "body lease_until refs request_hash state status token",
         "job": "object_key result state",
+        "legal_hold": "released_at released_by",
+        "legal_order": "release_reason released_at released_by",
         "proposal": "conflict_memory_id conflict_version scores",
         "space": "generation",
     },

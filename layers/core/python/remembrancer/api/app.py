@@ -21,6 +21,7 @@ from remembrancer import observability
 from remembrancer.api.body import check_media_type, parse_body
 from remembrancer.domain import import_requests as _import_requests  # noqa: F401 - names its fields
 from remembrancer.domain import requests
+from remembrancer.domain import trust_requests as _trust_requests  # noqa: F401 - names its fields
 from remembrancer.domain.ports import EmbeddingUnavailable
 from remembrancer.domain.principal import Credential
 from remembrancer.domain.problems import FieldError, Problem, to_document
@@ -237,7 +238,7 @@ def _field_error(error: Mapping[str, Any]) -> FieldError:
 
 # Pydantic's messages of these types quote only our own bounds; of the others some quote the input.
 _SAFE = ("missing", "string_too_long", "string_too_short", "too_long", "too_short", "greater_than_equal")
-_OWN = ("instant", "blank", "source", "window", "value", "one_object")
+_OWN = ("instant", "blank", "source", "window", "value", "one_object", "one_selector")
 
 
 def _message(error: Mapping[str, Any]) -> str:

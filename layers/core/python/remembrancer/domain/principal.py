@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 from uuid import UUID
 
@@ -37,6 +38,8 @@ class Principal:
     team_space: UUID
     private_space: UUID
     settings: TenantSettings
+    generations: Mapping[UUID, int] = field(default_factory=dict)
+    """Of the spaces that this principal may see: raised by every erasure in them."""
 
     @property
     def human(self) -> bool:

@@ -266,10 +266,20 @@ class VerifyRequest(Closed):
 
 
 class PurgeRequest(Closed):
-    memory_ids: Annotated[list[PublicId], Field(min_length=1, max_length=1_000)]
+    """What is erased is named by exactly one of ids, data subject and owner."""
+
+    memory_ids: Annotated[list[PublicId], Field(min_length=1, max_length=1_000)] | None = None
+    data_subject: Subject | None = None
+    owner: PublicId | None = None
     dry_run: bool
     reason: Literal["data_subject_request", "poisoned", "secret", "unlawful", "retention", "other"]
     """A closed list: the tombstone and the audit row keep it, and free text would outlive the erasure."""
+
+    @model_validator(mode="after")
+    def _one_selector(self) -> PurgeRequest:
+        if sum(given is not None for given in (self.memory_ids, self.data_subject, self.owner)) != 1:
+            raise PydanticCustomError("one_selector", "exactly one of memory_ids, data_subject and owner")
+        return self
 
 
 class PrincipalRequest(Closed):

@@ -19,6 +19,7 @@ from remembrancer.flows.index import MAX_PASSAGES, Text, cut_text, embedded
 from remembrancer.flows.keyed import Answer, keyed
 from remembrancer.flows.records import Judged
 from remembrancer.flows.stage import stage_import
+from remembrancer.store import spaces
 from remembrancer.store.database import Unit
 
 
@@ -63,6 +64,7 @@ def ingest(services: Services, call: Call, request: IngestRequest) -> Answer:
                 admitted_by="ingest",
             )
             admitted = admit(unit, candidate, call.correlation_id)
+            spaces.unchanged(unit, start.principal, [space_id])
             public_id = format_id("mem", admitted.memory_id)
             unit.audit(
                 "memory_duplicate" if admitted.duplicate else "memory_admitted",

@@ -20,7 +20,7 @@ from remembrancer.flows.context import Call, Services
 from remembrancer.flows.index import Text, passages_of
 from remembrancer.flows.ingest import refuse_manual
 from remembrancer.flows.keyed import Answer, keyed
-from remembrancer.store import proposals
+from remembrancer.store import memories, proposals, spaces
 from remembrancer.store.database import Unit
 
 
@@ -44,6 +44,9 @@ def capture(services: Services, call: Call, request: ProposalRequest) -> Answer:
         def commit(unit: Unit) -> Answer:
             start.fence(unit)
             allowed(unit)
+            team = unit.principal.team_space
+            memories.lock(unit, "space", [team.bytes], shared=True)
+            spaces.unchanged(unit, start.principal, [team])
             row = scored(unit, examined, passages)
             stale = proposals.expire_stale(unit, unit.principal.principal_id, row["pending_key"])
             if stale is not None:

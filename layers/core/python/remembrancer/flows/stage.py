@@ -12,7 +12,7 @@ from remembrancer.flows.context import Call, Services
 from remembrancer.flows.index import MAX_PASSAGES, cut_text, embedded
 from remembrancer.flows.keyed import Answer, Keyed
 from remembrancer.flows.records import Judged
-from remembrancer.store import jobs
+from remembrancer.store import jobs, memories, spaces
 from remembrancer.store.database import Unit
 
 
@@ -65,6 +65,9 @@ def stage_import(
         job_id = jobs.create(unit, "import", call.credential, request, call.correlation_id, len(items))
         staged = [(writable_space(unit, item.request.target_space), item.to_dict()) for item in items]
         jobs.stage(unit, job_id, staged)
+        into = {space_id for space_id, _ in staged}
+        memories.lock(unit, "space", [space_id.bytes for space_id in into], shared=True)
+        spaces.unchanged(unit, start.principal, into)
         unit.audit(
             "import_staged", format_id("job", job_id), items=len(items), correlation_id=call.correlation_id
         )

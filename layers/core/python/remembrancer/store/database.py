@@ -194,6 +194,10 @@ class Database:
             team_space=row["team_space"],
             private_space=row["private_space"],
             settings=TenantSettings.model_validate(row["settings"]),
+            generations={
+                row["team_space"]: row["team_generation"],
+                row["private_space"]: row["private_generation"],
+            },
         )
         return self._unit(connection, principal.tenant_id, principal.visible_spaces, principal)
 

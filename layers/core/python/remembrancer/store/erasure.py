@@ -12,10 +12,13 @@ _BY_MEMORY = ("support", "mention", "passage", "occurrence", "hold_out", "memory
 
 
 def find(unit: Unit, memory_ids: Sequence[UUID]) -> list[Row]:
-    """The memories that exist: {memory_id, space_id, on_legal_hold}, in a fixed order."""
+    """The memories that exist: {memory_id, space_id, data_subjects, on_legal_hold}, in a fixed order.
+
+    A hold on one of the subjects is not seen here: it is kept as a digest.
+    """
     return unit.rows(
         """
-        select m.memory_id, m.space_id, exists (
+        select m.memory_id, m.space_id, m.data_subjects, exists (
                  select from legal_hold l where l.tenant_id = m.tenant_id and l.memory_id = m.memory_id
                    and l.released_at is null) as on_legal_hold
         from memory m where m.tenant_id = %(tenant)s and m.memory_id = any (%(ids)s)
@@ -25,14 +28,22 @@ def find(unit: Unit, memory_ids: Sequence[UUID]) -> list[Row]:
     )
 
 
-def erase(unit: Unit, memory_ids: Sequence[UUID]) -> dict[str, int]:
+def erase(
+    unit: Unit,
+    memory_ids: Sequence[UUID],
+    proposal_ids: Sequence[UUID] = (),
+    job_ids: Sequence[UUID] = (),
+) -> dict[str, int]:
     """Delete everything that holds bytes of these memories or rests on them alone; rows removed by table.
 
-    The caller holds the locks of their spaces, so that no write is in flight, and rolls back for a dry run.
+    `proposal_ids` are further proposals, `job_ids` imports whose staged text goes too. The caller holds the
+    locks of their spaces, so that no write is in flight, and rolls back for a dry run.
     """
     scope = {"tenant": unit.tenant_id, "ids": list(memory_ids)}
-    proposals = _erase_proposals(unit, scope)
+    staged = _erase_staged(unit, job_ids)
+    proposals = _erase_proposals(unit, {**scope, "proposals": list(proposal_ids)})
     counts = {
+        "job_item": staged,
         "proposal": len(proposals),
         "conflict": unit.run(
             "delete from conflict where tenant_id = %(tenant)s"
@@ -65,24 +76,47 @@ def erase(unit: Unit, memory_ids: Sequence[UUID]) -> dict[str, int]:
     counts["idempotency"] = unit.run(
         "update idempotency set state = 'erased', body = null, request_hash = ''"
         " where tenant_id = %(tenant)s and refs && %(refs)s::uuid[] and state <> 'erased'",
-        {**scope, "refs": [*memory_ids, *proposals]},
+        {**scope, "refs": [*memory_ids, *proposals, *job_ids]},
     )
     return counts
 
 
 def _erase_proposals(unit: Unit, scope: dict[str, object]) -> list[UUID]:
-    """What the memories came from, and every other proposal of the same bytes that no surviving memory rests on."""
+    """What the memories came from, every other proposal of the same bytes that no surviving memory rests on, and
+    those that were named."""
     rows = unit.rows(
         """
-        delete from proposal p using memory m
-        where m.tenant_id = %(tenant)s and m.memory_id = any (%(ids)s) and p.tenant_id = m.tenant_id
-          and (p.memory_id = m.memory_id or p.proposal_id = m.proposal_id
-               or (p.memory_id is null and p.content_sha = sha256(convert_to(m.content, 'UTF8'))))
+        delete from proposal p
+        where p.tenant_id = %(tenant)s and (
+          p.proposal_id = any (%(proposals)s)
+          or p.proposal_id in (
+            select q.proposal_id from memory m join proposal q on q.tenant_id = m.tenant_id
+              and (q.memory_id = m.memory_id or q.proposal_id = m.proposal_id
+                   or (q.memory_id is null and q.content_sha = sha256(convert_to(m.content, 'UTF8'))))
+            where m.tenant_id = %(tenant)s and m.memory_id = any (%(ids)s)))
         returning p.proposal_id
         """,
         scope,
     )
     return [row["proposal_id"] for row in rows]
+
+
+def _erase_staged(unit: Unit, job_ids: Sequence[UUID]) -> int:
+    """An import that holds the bytes is given up as a whole; its passages go with its items."""
+    scope = {"tenant": unit.tenant_id, "jobs": list(job_ids)}
+    unit.run(
+        "update job set state = 'erased' where tenant_id = %(tenant)s and job_id = any (%(jobs)s)", scope
+    )
+    return unit.run("delete from job_item where tenant_id = %(tenant)s and job_id = any (%(jobs)s)", scope)
+
+
+def lock_imports(unit: Unit) -> None:
+    """Wait for the imports that are being published, and keep others from it: a job before its spaces, as they do."""
+    unit.rows(
+        "select job_id from job where tenant_id = %(tenant)s and kind = 'import' and state = 'working'"
+        " order by job_id for update",
+        {"tenant": unit.tenant_id},
+    )
 
 
 def _touched(unit: Unit, scope: dict[str, object]) -> dict[str, list[UUID]]:

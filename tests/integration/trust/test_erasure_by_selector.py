@@ -1,0 +1,292 @@
+"""Erasure by data subject and by owner: every space, every path in, nothing else touched, nothing comes back."""
+
+from __future__ import annotations
+
+import threading
+import unicodedata
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remembrancer.domain.problems import Problem
+from remembrancer.domain.requests import IngestRequest
+from remembrancer.domain.subjects import subject_key
+from remembrancer.flows import selectors
+from remembrancer.flows.index import MAX_PASSAGES
+from remembrancer.flows.ingest import ingest
+from tests.integration.probe import (
+    QuickEmbedder,
+    call_of,
+    changed,
+    counts,
+    everywhere,
+    scratch_world,
+    with_cursor,
+)
+from tests.integration.world import ADMIN, AGENT, AUDITOR, OTHER_AGENT, READER, REVIEWER, Reply, World
+
+CANARY = "zq8canary"
+SUBJECT = f"Zoë {CANARY}"
+SPELLED = f"ZOE\u0308 {CANARY.upper()}"
+
+
+@pytest.fixture
+def world(postgres: Any, tmp_path: Any) -> Iterator[World]:
+    with scratch_world(postgres, QuickEmbedder(), tmp_path) as made:
+        yield made
+
+
+def purge(world: World, *, key: str | None = None, **body: Any) -> Reply:
+    asked = {"dry_run": False, "reason": "data_subject_request", **body}
+    return world.call(ADMIN, "POST", "/v1/purge", asked, signed=True, key=key)
+
+
+def done(reply: Reply) -> Any:
+    assert reply.status == 200, reply.text
+    return reply.json
+
+
+def long_text(about: str) -> str:
+    return " ".join(f"Sentence {n} about {about} and what else there is." for n in range(MAX_PASSAGES * 30))
+
+
+def plant(world: World, subject: str) -> None:
+    """The subject's words through every way in, a staged import among them."""
+    of = {"data_subjects": [subject]}
+    world.ingest(f"Direct {CANARY}.", **of)
+    world.ingest(f"Private {CANARY}.", target_space="private", **of)
+    world.ingest(f"Elsewhere {CANARY}.", OTHER_AGENT, target_space="private", **of)
+    world.remember(f"Proposed {CANARY}.", source_prompt=f"Prompt {CANARY}", **of)
+    world.propose(f"Waiting {CANARY}.", **of)
+    rejected = world.propose(f"Rejected {CANARY}.", OTHER_AGENT, **of)["proposal_id"]
+    body = {"reason": f"Because {CANARY}."}
+    assert world.call(REVIEWER, "POST", f"/v1/proposals/{rejected}/reject", body).status == 200
+    for path, content in (
+        ("/v1/ingest/markdown", f"# Heading {CANARY}\n\nMarkdown {CANARY}.\n"),
+        ("/v1/ingest/memory", f"## [ 2024-05-01 ] Day\nBlock {CANARY}.\n"),
+    ):
+        assert world.call(AGENT, "POST", path, {"content": content, **of}).status == 201
+    staged = world.call(AGENT, "POST", "/v1/ingest", {"content": long_text(CANARY), **of}, key="staged")
+    assert staged.status == 202, staged.text
+    assert everywhere(world, f"about {CANARY}") != []
+
+
+def test_a_subject_leaves_every_space_and_every_path(world: World) -> None:
+    keep = world.ingest("Others stay.", data_subjects=["Zoë"])
+    kept = world.call(READER, "GET", f"/v1/memories/{keep['memory_id']}").text
+    plant(world, SUBJECT)
+    before = counts(world)
+    dry = done(purge(world, data_subject=SPELLED, dry_run=True))
+    assert changed(before, counts(world)).keys() == {"audit_event", "nonce"}
+    assert len(dry["erased"]) == 6 and dry["counts"]["proposal"] == 3 and dry["counts"]["job_item"] == 1
+    gone = done(purge(world, data_subject=SPELLED, key="purge-1"))
+    assert (gone["counts"], gone["erased"]) == (dry["counts"], dry["erased"])
+    assert gone["selector"] == "data_subject" and gone["held"] == gone["not_found"] == []
+    assert everywhere(world, CANARY) == []
+    assert everywhere(world, subject_key(SUBJECT)) == []
+    assert world.call(READER, "GET", f"/v1/memories/{keep['memory_id']}").text == kept
+    again = world.call(AGENT, "POST", "/v1/ingest", {"content": long_text(CANARY)}, key="staged")
+    assert again.code in ("result_erased", "idempotency_conflict")
+    assert done(purge(world, data_subject=SPELLED))["erased"] == []
+    assert world.call(AUDITOR, "GET", "/v1/audit/verify").json["ok"] is True
+
+
+def test_a_subject_is_compared_as_a_whole(world: World) -> None:
+    near = ["ann", "ann%", "ann_", "anna", "Ann ", "a'nn", 'ann"', "ann\\"]
+    for subject in near:
+        world.ingest(f"Of {subject}.", data_subjects=[subject])
+    assert len(done(purge(world, data_subject="ANN%"))["erased"]) == 1
+    assert len(done(purge(world, data_subject="Ann"))["erased"]) == 1
+    assert counts(world)["memory"] == len(near) - 2
+
+
+@given(st.text(max_size=40))
+def test_the_key_of_a_subject_is_one_for_its_spellings(text: str) -> None:
+    key = subject_key(text)
+    assert key == subject_key(key) == subject_key(unicodedata.normalize("NFD", text))
+    assert key == subject_key(unicodedata.normalize("NFC", text)) == subject_key(text.casefold())
+
+
+def test_an_owner_leaves_with_proposals_and_staged_work(world: World) -> None:
+    mine = [
+        world.ingest("Mine, shared.")["memory_id"],
+        world.ingest("Mine, private.", target_space="private")["memory_id"],
+    ]
+    pending = world.propose("Mine, waiting.")["proposal_id"]
+    theirs = world.ingest("Theirs.", OTHER_AGENT)["memory_id"]
+    their_proposal = world.propose("Theirs, waiting.", OTHER_AGENT)["proposal_id"]
+    staged = world.call(AGENT, "POST", "/v1/ingest", {"content": long_text("mine")})
+    assert staged.status == 202
+    gone = done(purge(world, owner=world.principals[AGENT.name]))
+    assert sorted(gone["erased"]) == sorted(mine) and gone["counts"]["job_item"] == 1
+    assert world.call(REVIEWER, "GET", f"/v1/proposals/{pending}").status == 404
+    assert world.call(AGENT, "GET", f"/v1/jobs/{staged.json['job_id']}").code == "result_erased"
+    assert world.call(READER, "GET", f"/v1/memories/{theirs}").status == 200
+    assert world.shown(their_proposal)["content"] == "Theirs, waiting."
+    for unknown in ("prin_" + "f" * 32, world.tenant_id.replace("-", "")):
+        reply = purge(world, owner=unknown)
+        assert reply.json.get("erased", []) == [] and reply.status in (200, 422)
+
+
+def test_a_staged_copy_of_an_erased_memory_goes_too(world: World) -> None:
+    text = long_text("twins")
+    staged = world.call(AGENT, "POST", "/v1/ingest", {"content": text})
+    assert staged.status == 202
+    memory = world.ingest("Short.")["memory_id"]
+    world.sql("update memory set content = %s", text)
+    assert done(purge(world, memory_ids=[memory]))["counts"]["job_item"] == 1
+    assert everywhere(world, "about twins") == []
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        {},
+        {"data_subject": "a", "owner": "prin_" + "0" * 32},
+        {"memory_ids": ["mem_" + "0" * 32], "data_subject": "a"},
+        {"data_subject": ""},
+        {"data_subject": " "},
+        {"data_subject": "x" * 129},
+        {"owner": ""},
+        {"owner": "%%%%%%"},
+        {"memory_ids": []},
+    ],
+)
+def test_exactly_one_selector_that_names_something(world: World, selector: dict[str, Any]) -> None:
+    world.ingest("Still here.", data_subjects=["a"])
+    reply = purge(world, **selector)
+    assert (reply.status, reply.code) == (422, "invalid_input"), reply.text
+    assert counts(world)["memory"] == 1
+
+
+def test_too_many_at_once_are_refused_whole(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selectors, "MOST", 2)
+    for number in range(2):
+        world.ingest(f"Number {number}.", data_subjects=["crowd"])
+    world.propose("One more.", data_subjects=["crowd"])
+    for dry_run in (True, False):
+        reply = purge(world, data_subject="crowd", dry_run=dry_run)
+        assert (reply.status, reply.code) == (413, "input_budget_exceeded")
+        assert reply.json["errors"][0]["pointer"] == "/data_subject"
+    assert counts(world)["memory"] == 2
+
+
+def race(world: World, *works: Callable[[World], Any]) -> list[Any]:
+    start = threading.Barrier(len(works))
+
+    def run(work: Callable[[World], Any]) -> Any:
+        own = replace(world, _open={})
+        try:
+            start.wait()
+            return work(own)
+        except Problem as problem:
+            return problem.code
+        finally:
+            own.close()
+
+    with ThreadPoolExecutor(len(works)) as pool:
+        return list(pool.map(run, works))
+
+
+def test_two_erasures_of_overlapping_sets(world: World) -> None:
+    for attempt in range(3):
+        ids = [
+            world.ingest(f"Overlap {attempt} {n}.", AGENT if n % 2 else OTHER_AGENT, data_subjects=["lap"])
+            for n in range(6)
+        ]
+        named = [one["memory_id"] for one in ids]
+        first, second, third = race(
+            world,
+            lambda own, named=named: done(purge(own, memory_ids=named[:4])),
+            lambda own, named=named: done(purge(own, memory_ids=named[2:])),
+            lambda own: done(purge(own, data_subject="lap")),
+        )
+        erased = [*first["erased"], *second["erased"], *third["erased"]]
+        assert sorted(erased) == sorted(named)
+    assert counts(world)["memory"] == 0 and counts(world)["tombstone"] == 18
+    assert world.call(AUDITOR, "GET", "/v1/audit/verify").json["ok"] is True
+
+
+def test_what_was_prepared_before_an_erasure_does_not_commit_after_it(world: World) -> None:
+    """The model is slow; meanwhile the subject is erased."""
+    world.ingest("Known.", data_subjects=["fenced"])
+    request = IngestRequest.model_validate({"content": f"Late {CANARY}.", "data_subjects": ["fenced"]})
+
+    class Slow(QuickEmbedder):
+        def embed(self, texts: Any) -> Any:
+            assert len(done(purge(world, data_subject="FENCED"))["erased"]) == 1
+            return super().embed(texts)
+
+    slow = replace(world.services("ingest"), embedder=Slow())
+    with pytest.raises(Problem) as refused:
+        ingest(slow, call_of(AGENT, "POST /v1/ingest"), request)
+    assert refused.value.code == "commit_conflict"
+    assert everywhere(world, CANARY) == []
+    # Another tenant's, or nobody's, erasure keeps nothing out.
+    assert world.ingest("After it.", data_subjects=["fenced"])["status"] == "stored"
+
+
+def test_a_capture_prepared_before_an_erasure_does_not_commit_after_it(world: World) -> None:
+    world.ingest("Known.", data_subjects=["fenced"])
+
+    class Slow(QuickEmbedder):
+        def embed(self, texts: Any) -> Any:
+            done(purge(world, data_subject="fenced"))
+            return super().embed(texts)
+
+    world._open["proposal"] = replace(world.services("proposal"), embedder=Slow())
+    body = {"content": f"Late {CANARY}.", "data_subjects": ["fenced"]}
+    reply = world.call(AGENT, "POST", "/v1/ingest/proposal", body)
+    assert (reply.status, reply.code) == (503, "commit_conflict")
+    assert everywhere(world, CANARY) == []
+
+
+@pytest.mark.slow
+def test_killed_at_any_statement_of_an_erasure_it_did_all_or_nothing(world: World) -> None:
+    seen: list[str] = []
+    armed: dict[str, int | None] = {"at": None}
+
+    def before(query: str) -> None:
+        if armed["at"] == len(seen):
+            world.sql(
+                "select pg_terminate_backend(pid, 5000) from pg_stat_activity"
+                " where usename = 'rem_purge' and datname = %s",
+                world.database.name,
+            )
+        seen.append(query)
+
+    with_cursor(world, "purge", before)
+
+    def fresh(number: int) -> None:
+        relation = {"subject": f"Bus {number}", "predicate": "leaves_at", "object": "ten"}
+        world.ingest(f"Bus {number} leaves at ten.", data_subjects=["rider"], relations=[relation])
+        world.propose(f"Bus {number} is late.", data_subjects=["rider"])
+
+    fresh(0)
+    position = failed = 0
+    fired = True
+    while fired:
+        untouched = counts(world)
+        seen.clear()
+        armed["at"] = position
+        reply = purge(world, data_subject="rider", key="fatal")
+        armed["at"] = None
+        fired = len(seen) > position
+        left = changed(untouched, counts(world))
+        if reply.status == 200:
+            assert (left["memory"], left["proposal"], left["tombstone"]) == (-1, -1, 1), (position, left)
+            fresh(position + 1)
+            world.sql("delete from idempotency")
+        else:
+            assert reply.code in ("database_failure", "database_resuming"), (position, reply.text)
+            assert left in ({}, {"idempotency": 1}), (position, left)
+            world.sql("delete from idempotency where state = 'processing'")
+            failed += 1
+        position += 1
+    assert failed > 30
+    assert world.call(AUDITOR, "GET", "/v1/audit/verify").json["ok"] is True
