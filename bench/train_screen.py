@@ -33,7 +33,7 @@ FOLD_HEADS = Path(__file__).with_name("screen_folds.json")
 TRAINING_WINDOWS = 12
 """Windows of one text that train: long jailbreaks repeat themselves."""
 CHUNK = 512
-OPERATING_POINTS = ((0.35, QUARANTINE_AT), (2.2, REJECT_AT))
+OPERATING_POINTS = ((0.285, QUARANTINE_AT), (2.2, REJECT_AT))
 """Calibrated log-odds, out of fold, and the score that the settings' thresholds expect there: read off the
 curve of bench/gate.py so that ordinary conversation and preferences stay under the line."""
 
