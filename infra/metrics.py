@@ -19,7 +19,7 @@ class EmittedMetric:
 
 SCREENED = EmittedMetric("Screened", "texts screened at a write", ("ingest", "proposal", "approve"))
 QUARANTINED = EmittedMetric("Quarantined", "texts quarantined at a write", ("ingest", "proposal", "approve"))
-CHAIN_BROKEN = EmittedMetric("ChainBroken", "audit chains found broken", ("audit", "checkpoint_head"))
+CHAIN_BROKEN = EmittedMetric("ChainBroken", "audit chains found broken", ("audit",))
 OUTBOX_AGE = EmittedMetric("OutboxAgeSeconds", "age of the oldest due alert, seconds", ("outbox_claim",))
 
 EMITTED: tuple[EmittedMetric, ...] = (SCREENED, QUARANTINED, CHAIN_BROKEN, OUTBOX_AGE)

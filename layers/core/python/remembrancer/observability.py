@@ -12,14 +12,22 @@ from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
 logger = Logger(log_uncaught_exceptions=False, utc=True, serialize_stacktrace=False)
-metrics = Metrics()
+metrics = Metrics(namespace="Remembrancer")
 
 
-def count(name: str, value: int = 1, **dimensions: str) -> None:
-    """One metric of counts."""
-    for dimension, text in dimensions.items():
-        metrics.add_dimension(dimension, text)
+def count(name: str, value: int = 1) -> None:
+    """Add to a metric of infra/metrics.py; written by `flush`."""
     metrics.add_metric(name, MetricUnit.Count, value)
+
+
+def seconds(name: str, value: float) -> None:
+    metrics.add_metric(name, MetricUnit.Seconds, value)
+
+
+def flush() -> None:
+    """Write what was counted (EMF, one line), at the end of every invocation."""
+    if metrics.metric_set:
+        metrics.flush_metrics()
 
 
 def failure(error: BaseException, **fields: Any) -> None:

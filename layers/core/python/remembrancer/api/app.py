@@ -119,6 +119,7 @@ class Api:
             observability.failure(error, correlation_id=correlation_id)
             response = _proxied(Problem("internal_failure"), correlation_id)
         _stamp(response, correlation_id)
+        observability.flush()
         observability.logger.info(
             "request",
             extra={

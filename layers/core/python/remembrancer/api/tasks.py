@@ -27,6 +27,8 @@ def task(handler: Handler[T]) -> Handler[T]:
         except Exception as error:  # noqa: BLE001 - the last line: logged by class, raised by code
             observability.failure(error)
             raise _coded("internal_failure") from None
+        finally:
+            observability.flush()
 
     return handle
 

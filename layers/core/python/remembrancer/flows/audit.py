@@ -7,6 +7,7 @@ from datetime import UTC
 from typing import Any
 from uuid import UUID
 
+from remembrancer import observability
 from remembrancer.domain.audit import GENESIS, verify
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.principal import authorize
@@ -73,6 +74,7 @@ def verify_chain(services: Services, call: Call) -> dict[str, Any]:
 
     found = services.database.read(call.credential, read)
     if not found["ok"]:
+        observability.count("ChainBroken")
         services.database.write(call.credential, _report(found, call))
     return found
 

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
+from remembrancer import observability
 from remembrancer.domain.invisible import strip_invisible
 from remembrancer.domain.pii import scan_pii
 from remembrancer.domain.ports import ClassifierUnavailable
@@ -61,6 +62,9 @@ def examine(services: Services, request: R, *, secrets: str) -> Examined[R]:
         verdict = Verdict.REJECT
     report = {**first.to_dict(), "layer2": {**second, "verdict": second["verdict"].value}}
     report["verdict"] = verdict.value
+    observability.count("Screened")
+    if verdict is Verdict.QUARANTINE:
+        observability.count("Quarantined")
     return Examined(
         request=_revalidate(request, cleaned),
         verdict=verdict,

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
+from remembrancer import observability
 from remembrancer.domain.alerts import Alert
 from remembrancer.domain.ids import format_id
 from remembrancer.flows.context import Services
@@ -40,6 +41,9 @@ def claim_alerts(services: Services) -> list[Alert]:
             Alert(row["delivery_id"], row["tenant_id"], row["kind"], row["target"], row["created_at"])
             for row in rows
         ]
+    if claimed:
+        oldest = min(alert.created_at for alert in claimed)
+        observability.seconds("OutboxAgeSeconds", (services.clock() - oldest).total_seconds())
     return claimed
 
 
