@@ -134,6 +134,10 @@ SAMPLES: dict[str, Any] = {
         "retention": {"fact": 365, "episodic": 30, "procedure": 730, "step": 730, "decision": 730},
         "skip_prefixes": ["HEARTBEAT"],
         "route_at": 0.3,
+        "principal_rate": 100,
+        "principal_burst": 1_000,
+        "tenant_rate": 1_000,
+        "tenant_burst": 10_000,
     },
     "POST /v1/ingest/markdown": {
         **_IMPORTED,
@@ -183,6 +187,7 @@ IDS = {
     "entities": "ent",
     "jobs": "job",
     "legal-holds": "hold",
+    "relationships": "rel",
     "decay-reports": "rep",
 }
 """The kind of id that `{id}` is, by the segment before it."""

@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from remembrancer.domain.names import name_key
-from remembrancer.domain.tenant_settings import Days, Kind, ProposalTtl, SkipPrefix, Space
+from remembrancer.domain.tenant_settings import Burst, Days, Kind, ProposalTtl, Rate, SkipPrefix, Space
 from remembrancer.domain.values import canonical_value
 
 MAX_CONTENT = 1_000_000
@@ -314,3 +314,7 @@ class SettingsPatch(Closed):
     retention: RetentionPatch | None = None
     skip_prefixes: Annotated[list[SkipPrefix], Field(max_length=50)] | None = None
     route_at: Annotated[float, Field(ge=0, le=1)] | None = None
+    principal_rate: Rate | None = None
+    principal_burst: Burst | None = None
+    tenant_rate: Rate | None = None
+    tenant_burst: Burst | None = None

@@ -11,6 +11,8 @@ Kind = Literal["fact", "procedure", "step", "decision", "episodic"]
 Space = Literal["team_shared", "private"]
 Days = Annotated[int, Field(ge=1, le=36_500)]
 SkipPrefix = Annotated[str, Field(min_length=1, max_length=100)]
+Rate = Annotated[int, Field(ge=1, le=100_000)]
+Burst = Annotated[int, Field(ge=10, le=1_000_000)]
 ProposalTtl = Annotated[int, Field(ge=600, le=90 * 86_400)]
 
 
@@ -39,6 +41,13 @@ class TenantSettings(BaseModel):
     """Entries of imported memory files that begin so are dropped."""
     route_at: Annotated[float, Field(ge=0, le=1)] = 0.30
     """Cosine to a domain's centroid from which a text without a domain is filed there."""
+
+    principal_rate: Rate = 100
+    """Requests a second that a principal may keep up; `burst` of them at once."""
+    principal_burst: Burst = 1_000
+    tenant_rate: Rate = 1_000
+    """The same of all the tenant's principals together."""
+    tenant_burst: Burst = 10_000
 
     @property
     def proposal_ttl(self) -> timedelta:

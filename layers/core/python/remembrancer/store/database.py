@@ -5,6 +5,8 @@ Four kinds of transaction, so that a route cannot forget a rule:
 - `operate`: operational rows alone (idempotency, nonces), no audit;
 - `write`: must record at least one audit event, appended as the last statement before COMMIT;
 - `job`: a write on behalf of a schedule, one tenant at a time.
+
+The first three count the request against its principal's and its tenant's rate.
 """
 
 from __future__ import annotations
@@ -141,15 +143,16 @@ class Database:
         self._clock = clock
         self._timeout_ms = statement_timeout_ms
         self._connection: Connection | None = None
+        self._counted: Credential | None = None
 
     def read(self, credential: Credential, work: Callable[[Unit], T]) -> T:
-        return self._transact(lambda c: self._enter(c, credential), work, read_only=True, audited=False)
+        return self._serve(credential, work, read_only=True, audited=False)
 
     def operate(self, credential: Credential, work: Callable[[Unit], T]) -> T:
-        return self._transact(lambda c: self._enter(c, credential), work, read_only=False, audited=False)
+        return self._serve(credential, work, read_only=False, audited=False)
 
     def write(self, credential: Credential, work: Callable[[Unit], T]) -> T:
-        return self._transact(lambda c: self._enter(c, credential), work, read_only=False, audited=True)
+        return self._serve(credential, work, read_only=False, audited=True)
 
     def job(self, tenant_id: UUID, work: Callable[[Unit], T], *, audited: bool = True) -> T:
         return self._transact(
@@ -174,6 +177,34 @@ class Database:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def _serve(
+        self, credential: Credential, work: Callable[[Unit], T], *, read_only: bool, audited: bool
+    ) -> T:
+        def enter(connection: Connection) -> Unit:
+            return self._enter(connection, credential)
+
+        def count(connection: Connection) -> None:
+            self._count(connection, credential)
+
+        return self._transact(enter, work, before=count, read_only=read_only, audited=audited)
+
+    def _count(self, connection: Connection, credential: Credential) -> None:
+        """One token a request, before its first transaction. Every request has a credential object of its own.
+
+        It is here because nothing of a tenant is reached by another way: no route can leave it out.
+        Raises Problem rate_limited.
+        """
+        if credential is self._counted:
+            return
+        row = connection.execute(
+            "select rate_take(%(issuer)s, %(subject)s) as wait",
+            {"issuer": credential.issuer, "subject": credential.subject},
+        ).fetchone()
+        assert row is not None
+        if row["wait"]:
+            raise Problem("rate_limited", retry_after=row["wait"])
+        self._counted = credential
 
     def _enter(self, connection: Connection, credential: Credential) -> Unit:
         row = connection.execute(
@@ -221,6 +252,7 @@ class Database:
         enter: Callable[[Connection], Unit],
         work: Callable[[Unit], T],
         *,
+        before: Callable[[Connection], None] = lambda connection: None,
         read_only: bool,
         audited: bool,
     ) -> T:
@@ -229,6 +261,7 @@ class Database:
             connection = self._open()
             entered = False
             try:
+                before(connection)
                 with connection.transaction():
                     if read_only:
                         connection.execute("set transaction read only")

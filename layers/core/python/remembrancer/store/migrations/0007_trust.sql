@@ -68,3 +68,97 @@ grant select, insert on legal_order to rem_purge;
 grant update (released_at, released_by, release_reason) on legal_order to rem_purge;
 grant insert on legal_hold to rem_purge;
 grant update (released_at, released_by) on legal_hold to rem_purge;
+
+-- Rates -----------------------------------------------------------------------------------------------------
+-- A bucket of tokens for each principal, and one for the tenant under the nil UUID. Not logged: after a crash
+-- every bucket is full.
+create unlogged table rate_bucket (
+  tenant_id uuid not null,
+  principal_id uuid not null,
+  tokens double precision not null,
+  refilled_at timestamptz not null,
+  alerted_at timestamptz,
+  primary key (tenant_id, principal_id)
+) with (fillfactor = 50);
+alter table rate_bucket enable row level security;
+alter table rate_bucket force row level security;
+create policy tenant_isolation on rate_bucket using (tenant_id = rem_tenant()) with check (tenant_id = rem_tenant());
+do $$ begin
+  execute format('create policy migration on rate_bucket to %I using (true) with check (true)', current_user);
+end $$;
+revoke all on rate_bucket from public;
+grant select, insert, update on rate_bucket to rem_definer;
+grant insert on outbox to rem_definer;
+
+-- Takes one token; 0, or the seconds until there is one. Refusing raises an alert, at most one in ten minutes.
+create function rate_bucket_take(p_tenant uuid, p_principal uuid, p_rate double precision, p_burst double precision)
+returns int language plpgsql as $$
+declare
+  v_tokens double precision;
+begin
+  update rate_bucket b
+    set tokens = least(p_burst, b.tokens + p_rate * greatest(0, extract(epoch from clock_timestamp() - b.refilled_at))) - 1,
+        refilled_at = clock_timestamp()
+    where b.tenant_id = p_tenant and b.principal_id = p_principal
+      and least(p_burst, b.tokens + p_rate * greatest(0, extract(epoch from clock_timestamp() - b.refilled_at))) >= 1;
+  if found then
+    return 0;
+  end if;
+  insert into rate_bucket values (p_tenant, p_principal, p_burst - 1, clock_timestamp(), null) on conflict do nothing;
+  if found then
+    return 0;
+  end if;
+  update rate_bucket b set alerted_at = clock_timestamp()
+    where b.tenant_id = p_tenant and b.principal_id = p_principal
+      and (b.alerted_at is null or b.alerted_at < clock_timestamp() - interval '10 minutes');
+  if found then
+    insert into outbox (tenant_id, delivery_id, kind, target, created_at)
+      values (p_tenant, gen_random_uuid(), 'rate_limited',
+              case when p_principal = '00000000-0000-0000-0000-000000000000' then p_tenant::text
+                   else 'prin_' || replace(p_principal::text, '-', '') end,
+              clock_timestamp());
+  end if;
+  select least(p_burst, b.tokens + p_rate * greatest(0, extract(epoch from clock_timestamp() - b.refilled_at)))
+    into v_tokens from rate_bucket b where b.tenant_id = p_tenant and b.principal_id = p_principal;
+  return greatest(1, ceil((1 - v_tokens) / p_rate));
+end
+$$;
+
+-- For one request of this credential: 0, the seconds to wait, or null for a credential that nobody has. One
+-- statement in a transaction of its own, so that no bucket stays locked while a request works.
+create function rate_take(p_issuer text, p_subject text) returns int
+language plpgsql security definer set search_path = public, pg_temp
+as $$
+declare
+  v_tenant uuid;
+  v_principal uuid;
+  v_settings jsonb;
+  v_wait int;
+begin
+  select c.tenant_id, c.principal_id, t.settings into v_tenant, v_principal, v_settings
+    from credential c join tenant t on t.tenant_id = c.tenant_id
+    where c.issuer = p_issuer and c.subject = p_subject;
+  if not found then
+    return null;
+  end if;
+  perform set_config('rem.tenant', v_tenant::text, true), set_config('synchronous_commit', 'off', true);
+  -- The defaults are those of domain/tenant_settings.py; a test compares them.
+  v_wait := rate_bucket_take(v_tenant, v_principal, coalesce((v_settings ->> 'principal_rate')::float8, 100),
+                             coalesce((v_settings ->> 'principal_burst')::float8, 1000));
+  if v_wait = 0 then
+    v_wait := rate_bucket_take(v_tenant, '00000000-0000-0000-0000-000000000000',
+                               coalesce((v_settings ->> 'tenant_rate')::float8, 1000),
+                               coalesce((v_settings ->> 'tenant_burst')::float8, 10000));
+  end if;
+  return v_wait;
+end
+$$;
+grant create on schema public to rem_definer;
+alter function rate_take(text, text) owner to rem_definer;
+revoke create on schema public from rem_definer;
+revoke execute on function rate_take(text, text), rate_bucket_take(uuid, uuid, double precision, double precision)
+  from public;
+grant execute on function rate_bucket_take(uuid, uuid, double precision, double precision) to rem_definer;
+grant execute on function rate_take(text, text)
+  to rem_ingest, rem_proposal, rem_approve, rem_recall, rem_purge, rem_audit, rem_admin, rem_system,
+     rem_curate, rem_report, rem_job;
