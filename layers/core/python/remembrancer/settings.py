@@ -74,7 +74,7 @@ def _path(env: Mapping[str, str], name: str) -> Path | None:
 
 
 def _switch(env: Mapping[str, str], name: str) -> bool:
-    value = env.get(name, "off")
+    value = env.get(name, "on")
     if value not in ("on", "off"):
         raise SettingsError(f"{name} is neither on nor off")
     return value == "on"

@@ -324,5 +324,5 @@ _PROBLEMS: Mapping[int, Any] = {
 
 
 def _documented(openapi: Mapping[str, Any]) -> dict[str, Any]:
-    done = {200: {"description": "Done."}, 201: {"description": "Created."}}
+    done = {200: {"description": "Done."}, 201: {"description": "Created."}, 202: {"description": "A job."}}
     return {"responses": {**done, **_PROBLEMS}, **openapi}
