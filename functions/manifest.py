@@ -156,6 +156,7 @@ FUNCTIONS: tuple[Function, ...] = (
             Route("GET", "/v1/decayed", ("review",), human=True),
             Route("GET", "/v1/decay-reports", ("review",), human=True),
             Route("GET", "/v1/decay-reports/{id}", ("review",), human=True),
+            Route("GET", "/v1/consistency", ("review",), human=True),
             Route("POST", "/v1/export", ("review",), human=True, idempotent=True),
         ),
     ),
@@ -179,6 +180,7 @@ FUNCTIONS: tuple[Function, ...] = (
         routes=(
             Route("GET", "/v1/audit", ("audit",), human=True),
             Route("GET", "/v1/audit/verify", ("audit",), human=True),
+            Route("GET", "/v1/audit/export", ("audit",), human=True),
             Route("GET", "/v1/tombstones", ("audit",), human=True),
         ),
     ),
@@ -216,6 +218,7 @@ FUNCTIONS: tuple[Function, ...] = (
         timeout_s=600,
         memory_mb=1769,
     ),
+    Function("upkeep", "centroids of domains, the consistency report", db_role="rem_upkeep", timeout_s=600),
     Function("decay_report", "what has decayed and what soon will", db_role="rem_upkeep", timeout_s=300),
     Function("term_stats", "statistics of terms for recall", db_role="rem_statistics", timeout_s=600),
     Function("migrate", "schema migrations", db_role="rem_migrate", timeout_s=600),
@@ -239,6 +242,7 @@ SCHEDULES: tuple[Schedule, ...] = (
     Schedule("term_stats", "term_stats", every_s=900, dev_every_s=86_400),
     Schedule("outbox", "outbox.asl", every_s=60, dev_every_s=86_400),
     Schedule("jobs", "jobs.asl", every_s=600, dev_every_s=86_400),
+    Schedule("upkeep", "upkeep", every_s=3600, dev_every_s=86_400),
     Schedule("decay_report", "decay_report", every_s=86_400, dev_every_s=86_400),
     Schedule("checkpoint", "checkpoint.asl", every_s=3600, dev_every_s=86_400),
 )

@@ -12,7 +12,7 @@ from remembrancer.api.app import Api, answer, shown
 from remembrancer.api.wiring import services
 from remembrancer.domain.import_requests import ExportRequest
 from remembrancer.domain.requests import Instant
-from remembrancer.flows import reports
+from remembrancer.flows import consistency, reports
 from remembrancer.flows.export import export
 
 app = Api(function("report"))
@@ -38,6 +38,11 @@ def get_reports(
 @app.route("GET", "/v1/decay-reports/{id}", summary="One decay report, with a link to its page.")
 def get_report(id: Annotated[str, Path()]) -> Response[str]:
     return shown(reports.get_report(services(), app.call(), id))
+
+
+@app.route("GET", "/v1/consistency", summary="What may be said twice, contradict, or mean one thing.")
+def get_consistency() -> Response[str]:
+    return shown(consistency.look(services(), app.call()))
 
 
 @app.route("POST", "/v1/export", summary="Write a bundle of what you may read; a job.")

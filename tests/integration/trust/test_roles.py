@@ -60,7 +60,7 @@ TABLES: dict[str, dict[str, str]] = {
         "insert": "outbox",
     },
     "rem_job": {
-        "select insert": _KNOWLEDGE, "select": "principal centroid job", "select delete": "job_item",
+        "select insert": _KNOWLEDGE, "select": "principal centroid job space", "select delete": "job_item",
         "select insert delete": "job_passage", "insert": "outbox",
     },
     "rem_upkeep": {
@@ -73,7 +73,7 @@ TABLES: dict[str, dict[str, str]] = {
     },
     "rem_approve": {
         "select insert": _KNOWLEDGE, "select insert delete": "idempotency", "insert": "outbox",
-        "select": "principal proposal",
+        "select": "principal proposal centroid",
     },
     "rem_recall": {"select": f"{_KNOWLEDGE} principal term_stats space_stats"},
     "rem_statistics": {"select": "space", "select insert update delete": "term_stats space_stats"},

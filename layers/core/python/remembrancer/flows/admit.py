@@ -16,12 +16,12 @@ from remembrancer.domain.requests import IngestRequest, ProposalRequest, Relatio
 from remembrancer.domain.scoring import Confidence, confidence
 from remembrancer.domain.triples import Triple
 from remembrancer.domain.values import canonical_value
-from remembrancer.store import conflicts, graph, memories, search
+from remembrancer.store import centroids, conflicts, graph, memories, search
 from remembrancer.store.database import Row, Unit
 
 NEIGHBOURS = 10
 """How many of the nearest live memories a candidate is compared with."""
-DEFAULT_DOMAIN = "global"
+DEFAULT_DOMAIN = centroids.UNROUTED
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def admit(
             memory_id=memory_id,
             space_id=candidate.space_id,
             owner_id=candidate.owner_id,
-            domain=request.domain or DEFAULT_DOMAIN,
+            domain=_domain(unit, candidate),
             kind=request.kind,
             title=request.title,
             content=request.content,
@@ -154,6 +154,18 @@ def admit(
             unit, candidate.space_id, memory_id, conflict.memory_id, conflict.reason, conflict.explanation
         )
     return Admitted(memory_id, occurrence_id, False, candidate.held, conflict, sure, relationship_ids)
+
+
+def _domain(unit: Unit, candidate: Candidate) -> str:
+    """The forced domain, else that of the nearest centroid, else none in particular.
+
+    Which text is a duplicate does not depend on it: centroids move, and the same text sent again is the same.
+    """
+    forced = candidate.request.domain
+    if forced is not None:
+        return forced
+    at_least = unit.principal.settings.route_at
+    return centroids.nearest(unit, candidate.space_id, candidate.passages, at_least) or DEFAULT_DOMAIN
 
 
 def _supported(candidate: Candidate, memory_id: UUID, occurrence_id: UUID) -> graph.Supported:

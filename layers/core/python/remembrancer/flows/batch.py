@@ -14,7 +14,7 @@ from remembrancer.domain.problems import Problem
 from remembrancer.domain.requests import IngestRequest
 from remembrancer.flows.admit import Admitted, Candidate, admit
 from remembrancer.flows.index import Text
-from remembrancer.store import memories, sources
+from remembrancer.store import memories, sources, spaces
 from remembrancer.store.database import Row, Unit
 
 
@@ -90,22 +90,24 @@ def publish(
     items: Sequence[Item],
     passages: Sequence[Passages],
     correlation_id: str,
+    began: Principal,
 ) -> Published:
     """Admit every item, replace the earlier revision of their source, audit each memory.
 
     The spaces are locked alone: a batch meets no other writer, so that two imports of one source cannot mix
     and no lock is needed for each of thousands of rows. Parts of a document all go to one space. Raises
     Problem forbidden for a space the caller may not write to, and when the source is another owner's and the
-    caller no reviewer.
+    caller no reviewer, commit_conflict when something was erased there since `began`.
     """
-    spaces = [writable_space(unit, item.request.target_space) for item in items]
-    memories.lock(unit, "space", [space_id.bytes for space_id in spaces])
+    targets = [writable_space(unit, item.request.target_space) for item in items]
+    memories.lock(unit, "space", [space_id.bytes for space_id in targets])
+    spaces.unchanged(unit, began, set(targets))
     source_uri = items[0].request.source_uri if items[0].part is not None else None
-    earlier = _earlier(unit, spaces[0], source_uri, items)
+    earlier = _earlier(unit, targets[0], source_uri, items)
     parent_id = earlier[0]["parent_id"] if earlier else unit.new_id()
     admitted = [
         admit(unit, _candidate(unit, space_id, item, found, parent_id, source_uri), correlation_id)
-        for item, space_id, found in zip(items, spaces, passages, strict=True)
+        for item, space_id, found in zip(items, targets, passages, strict=True)
     ]
     retired = [] if any(item.held for item in items) else _retire(unit, earlier, items, admitted)
     _audit(unit, items, admitted, retired, correlation_id)

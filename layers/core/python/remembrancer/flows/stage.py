@@ -39,7 +39,7 @@ def write_or_stage(
     def commit(unit: Unit) -> Answer:
         start.fence(unit)
         _audit_refused(unit, judged, call)
-        published = publish(unit, items, passages, call.correlation_id)
+        published = publish(unit, items, passages, call.correlation_id, start.principal)
         body = {**shown, **outcome(items, published), "correlation_id": call.correlation_id}
         refs = [one.memory_id for one in published.admitted]
         return start.answer(unit, 201 if published.fresh else 200, body, refs)
@@ -61,13 +61,14 @@ def stage_import(
     def commit(unit: Unit) -> tuple[Answer, UUID]:
         start.fence(unit)
         _audit_refused(unit, judged, call)
-        request = {"shown": dict(shown)}
+        began = {str(space_id): n for space_id, n in start.principal.generations.items()}
+        request = {"shown": dict(shown), "generations": began}
         job_id = jobs.create(unit, "import", call.credential, request, call.correlation_id, len(items))
         staged = [(writable_space(unit, item.request.target_space), item.to_dict()) for item in items]
-        jobs.stage(unit, job_id, staged)
         into = {space_id for space_id, _ in staged}
         memories.lock(unit, "space", [space_id.bytes for space_id in into], shared=True)
         spaces.unchanged(unit, start.principal, into)
+        jobs.stage(unit, job_id, staged)
         unit.audit(
             "import_staged", format_id("job", job_id), items=len(items), correlation_id=call.correlation_id
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -109,7 +110,15 @@ def _publish(unit: Unit, job_id: UUID) -> None:
     passages = jobs.passages(unit, job_id)
     staged = jobs.items(unit, job_id)
     items = [Item.from_dict(entry["body"]) for entry in staged]
-    published = publish(unit, items, [passages[entry["ordinal"]] for entry in staged], row["correlation_id"])
+    generations = {UUID(space_id): n for space_id, n in row["request"]["generations"].items()}
+    found = [passages[entry["ordinal"]] for entry in staged]
+    began = replace(unit.principal, generations=generations)
+    try:
+        published = publish(unit, items, found, row["correlation_id"], began)
+    except Problem as problem:
+        if problem.code == "commit_conflict":
+            raise Problem("stale_input") from None  # no retry brings the time before the erasure back
+        raise
     jobs.finish(unit, job_id, result={**row["request"]["shown"], **outcome(items, published)})
     unit.audit(
         "import_published",

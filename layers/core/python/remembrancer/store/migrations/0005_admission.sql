@@ -133,7 +133,8 @@ end $$;
 
 -- Imports: a request stages, the worker embeds and publishes.
 grant select, insert on job, job_item to rem_ingest;
-grant select on centroid to rem_ingest, rem_job;
+grant select on centroid to rem_ingest, rem_job, rem_approve;
+grant select on space to rem_job;
 grant select, insert on memory, memory_version, passage, occurrence, hold_out, entity, entity_name, mention, predicate,
   relationship, support, conflict to rem_job;
 grant update (superseded_at, superseded_by) on memory_version, relationship to rem_job;
