@@ -161,6 +161,9 @@ def _capture(api: Api, turns: list[Turn]) -> dict[str, dict[str, Any]]:
         )
     seconds = time.monotonic() - began
     held = [c for c in captured.values() if c["verdict"] == "quarantine"]
+    _need(
+        len(held) <= 1 + len(turns) // 100, f"the screen held {len(held)} turns of an ordinary conversation"
+    )
     _say(f"{len(captured)} proposals in {seconds:.1f} s; the screen held {len(held)} of them, refused none")
     first = next(iter(captured.values()))
     for name in ("novelty", "salience", "confidence"):

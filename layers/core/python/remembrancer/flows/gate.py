@@ -26,6 +26,11 @@ _NOT_TEXT = frozenset(
     {"kind", "subject_kind", "object_kind", "assertion_kind", "polarity", "type", "target_space"}
 )
 
+_LABELS = frozenset({"source", "domain", "predicate", "source_uri", "revision", "unit"})
+PROSE_WORDS = 3
+PROSE_CHARACTERS = 24
+"""For scripts that do not part words by spaces."""
+
 
 @dataclass(frozen=True)
 class Examined(Generic[R]):
@@ -132,10 +137,18 @@ def _second_layer(services: Services, texts: dict[str, str]) -> dict[str, Any]:
         reason = {"reason": "classifier_unavailable"} if policy.required else {}
         return {"verdict": verdict, **reason}
     try:
-        score = max(model.scores(list(texts.values())), default=0.0)
+        score = max(model.scores([text for at, text in texts.items() if _is_prose(at, text)]), default=0.0)
     except ClassifierUnavailable:
         return {"verdict": Verdict.QUARANTINE, "reason": "classifier_unavailable"}
     return {"verdict": _by_score(score, policy), "score": round(score, 4), "model": model.model_id}
+
+
+def _is_prose(pointer: str, text: str) -> bool:
+    """Whether layer 2 can judge it: sentences, not labels. It was trained on sentences, and a lone word such as
+    a source's name says nothing; the rules read those all the same."""
+    if pointer.rsplit("/", 1)[-1] in _LABELS:
+        return False
+    return len(text.split()) >= PROSE_WORDS or len(text) >= PROSE_CHARACTERS
 
 
 def _by_score(score: float, policy: ScreenPolicy) -> Verdict:
