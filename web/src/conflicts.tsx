@@ -68,9 +68,9 @@ function ConflictCard({ conflict, reload }: { conflict: ConflictRow; reload: () 
 
 function Side({ name, memory }: { name: string; memory: Memory }) {
   return (
-    <h3>
+    <h2 class="label">
       {name}, {day(memory.observed_at ?? memory.created_at)}
       {memory.author !== null && <>, by <Inline text={memory.author} /></>}
-    </h3>
+    </h2>
   );
 }

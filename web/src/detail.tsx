@@ -32,7 +32,7 @@ export function Detail({ proposal, asking }: { proposal: Proposal; asking: Signa
           {proposal.assertion_kind === "inferred" && <span class="chip warn">inferred</span>}
           {proposal.edited_at !== null && <span class="chip">edited</span>}
         </div>
-        {proposal.title !== null && <h2 dir="auto"><Inline text={proposal.title} /></h2>}
+        {proposal.title === null ? <h2 class="out-of-sight">Proposal</h2> : <h2 dir="auto"><Inline text={proposal.title} /></h2>}
       </header>
       {!open && <Closed proposal={proposal} />}
       {open && drift !== null && (
@@ -110,7 +110,7 @@ function Provenance({ proposal }: { proposal: Proposal }) {
       <dt>Captured</dt>
       <dd>by <Inline text={who.name} /> ({who.kind}), {when(proposal.created_at)}, from {proposal.source.replaceAll("_", " ")}</dd>
       {(proposal.author !== null || proposal.observed_at !== null) && (
-        <><dt>Said</dt><dd>{proposal.author === null ? "by somebody" : <>by <Inline text={proposal.author} /></>}, {day(proposal.observed_at)}</dd></>
+        <><dt>Said</dt><dd>{proposal.author === null ? "by somebody" : <>by <Inline text={proposal.author} /></>}{proposal.observed_at !== null && `, ${day(proposal.observed_at)}`}</dd></>
       )}
       {(proposal.valid_from !== null || proposal.valid_to !== null) && (
         <><dt>True</dt><dd>from {day(proposal.valid_from)} until {proposal.valid_to === null ? "further notice" : day(proposal.valid_to)}</dd></>

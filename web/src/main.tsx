@@ -160,7 +160,7 @@ function Header({ tabs, tab }: { tabs: Tab[]; tab: Tab | undefined }) {
         {tabs.map((t) => (
           <a key={t.name} href={`#/${t.name}`} aria-current={t === tab ? "page" : undefined}>
             {t.title}
-            {t.name === "queue" && waiting > 0 && <span class="count">{waiting}{q.more.value ? "+" : ""}</span>}
+            {t.name === "queue" && waiting > 0 && <>{" "}<span class="count">{waiting}{q.more.value ? "+" : ""}</span></>}
           </a>
         ))}
       </nav>

@@ -1,6 +1,6 @@
 /** The queue tab: the list, the proposal in focus, the keyboard. */
 
-import { useSignal } from "@preact/signals";
+import { useSignal, type Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
 import { approve, ask, type Asking } from "./actions";
@@ -10,6 +10,7 @@ import { help, singleKeys } from "./keys";
 import { Endings, List } from "./list";
 import { Empty, Failed, Loading } from "./parts";
 import * as q from "./queue";
+import type { Proposal } from "./types";
 
 export function QueueTab() {
   const asking = useSignal<Asking>("none");
@@ -21,31 +22,17 @@ export function QueueTab() {
     asking.value = "none";
   }, [proposal?.proposal_id]);
   useEffect(() => {
-    const acts: Record<string, () => void> = {
-      u: undo,
-      ...(proposal === null ? {} : {
-        a: () => approve(proposal, false, asking),
-        s: () => approve(proposal, true, asking),
-        e: () => ask(proposal, "edit", asking),
-        r: () => ask(proposal, "reject", asking),
-        x: () => { if (proposal.status === "pending") q.toggle(proposal); },
-      }),
-    };
-    const steps: Record<string, number> = { j: 1, k: -1 };
     const press = (event: KeyboardEvent) => {
       if (!singleKeys.value || help.value || event.ctrlKey || event.metaKey || event.altKey) return;
       if ((event.target as HTMLElement).closest("input:not([type=checkbox]), textarea, select, dialog[open]") !== null) return;
-      const key = event.key.toLowerCase();
-      const by = steps[key];
-      if (by !== undefined) q.move(by);
-      // A key that is held down decides once.
-      else if (acts[key] !== undefined && !event.repeat) acts[key]();
-      else return;
+      const act = actOf(event.key.toLowerCase(), q.current.value, asking, event.repeat);
+      if (act === null) return;
       event.preventDefault();
+      act();
     };
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
-  }, [proposal]);
+  }, []);
 
   if (!q.loaded.value) {
     return q.failure.value === null ? (
@@ -68,6 +55,23 @@ export function QueueTab() {
       )}
     </>
   );
+}
+
+/** What a key does. One that is held down decides once. */
+function actOf(key: string, proposal: Proposal | null, asking: Signal<Asking>, repeated: boolean): (() => void) | null {
+  if (key === "j") return () => q.move(1);
+  if (key === "k") return () => q.move(-1);
+  if (repeated) return null;
+  if (key === "u") return undo;
+  if (proposal === null) return null;
+  switch (key) {
+    case "a": return () => approve(proposal, false, asking);
+    case "s": return () => approve(proposal, true, asking);
+    case "e": return () => ask(proposal, "edit", asking);
+    case "r": return () => ask(proposal, "reject", asking);
+    case "x": return () => { if (proposal.status === "pending") q.toggle(proposal); };
+    default: return null;
+  }
 }
 
 function Nothing() {

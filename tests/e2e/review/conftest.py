@@ -6,9 +6,9 @@ import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
-from tests.e2e.review.desk import DESKTOP, Desk
+from tests.e2e.review.desk import DESKTOP, WAIT_MS, Desk
 from tests.e2e.review.live import ROOT, Live, running
 
 ARGUMENTS = [
@@ -28,6 +28,7 @@ def browser() -> Iterator[Browser]:
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if path is None:
         pytest.skip("no Chromium on this machine: the review page is not tested in a browser")
+    expect.set_options(timeout=WAIT_MS)
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield launched
@@ -80,5 +81,3 @@ def open_desk(live: Live, browser: Browser) -> Iterator[Callable[[], Desk]]:
 def desk(open_desk: Callable[[], Desk]) -> Desk:
     """One window, nobody signed in."""
     return open_desk()
-
-

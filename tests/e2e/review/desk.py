@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Request, expect
@@ -23,6 +23,15 @@ _WATCH = """
 window.violations = [];
 document.addEventListener("securitypolicyviolation", (e) => window.violations.push(`${e.violatedDirective} ${e.blockedURI}`));
 """
+
+
+_TAKE_UP = """
+if (location.pathname === "/review/" && window.name === "") {
+  window.name = "taken up";
+  sessionStorage.setItem("remembrancer.refresh", %s);
+}
+"""
+_sessions: dict[tuple[str, str], str] = {}
 
 
 @dataclass
@@ -68,11 +77,21 @@ class Desk:
 
     # Getting in
 
-    def sign_in(self, name: str, hash_: str = "") -> None:
+    def sign_in(self, name: str, hash_: str = "", *, anew: bool = False) -> None:
+        """At the real issuer the first time; later windows take up that session as a reload does."""
+        kept = _sessions.get((self.live.url, name))
+        if kept is not None and not anew:
+            self.context.add_init_script(_TAKE_UP % json.dumps(kept))
         self.page.goto(self.live.page + hash_)
-        self.page.get_by_role("button", name="Sign in").click()
-        self.page.get_by_role("button", name=name).click()
-        expect(self.page.get_by_role("navigation", name="Sections")).to_be_visible(timeout=WAIT_MS)
+        sections = self.page.get_by_role("navigation", name="Sections")
+        if kept is None or anew:
+            self.page.get_by_role("button", name="Sign in").click()
+            self.page.get_by_role("button", name=name).click()
+            expect(sections).to_be_visible(timeout=WAIT_MS)
+            _sessions[self.live.url, name] = self.page.evaluate(
+                "sessionStorage.getItem('remembrancer.refresh')"
+            )
+        expect(sections).to_be_visible(timeout=WAIT_MS)
 
     def tab(self, name: str) -> None:
         self.page.get_by_role("navigation", name="Sections").get_by_role("link", name=name).click()
@@ -115,16 +134,16 @@ class Desk:
     # Looking
 
     def look(self, name: str, sizes: Iterable[dict[str, int]] = (DESKTOP,)) -> None:
-        """Accessible in light and dark, and a picture of each for a person to look at."""
+        """Accessible in light and dark, nothing cut off, and pictures for a person to look at."""
         SCREENSHOTS.mkdir(exist_ok=True)
         for size in sizes:
             self.page.set_viewport_size(size)  # type: ignore[arg-type]
-            for scheme in ("light", "dark"):
+            for scheme in ("light", "dark") if size is DESKTOP else ("dark",):
                 self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
-                self._accessible(f"{name}, {size['width']} px, {scheme}")
-                path = SCREENSHOTS / f"{name}-{size['width']}-{scheme}.png"
-                self.page.screenshot(path=path, full_page=size is PHONE)
-            self._fits(f"{name}, {size['width']} px")
+                where = f"{name}-{size['width']}-{scheme}"
+                self.page.screenshot(path=SCREENSHOTS / f"{where}.png", full_page=size is PHONE)
+                self._accessible(where)
+            self._fits(name)
         self.page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
 
     def _accessible(self, where: str) -> None:
@@ -133,13 +152,15 @@ class Desk:
         found: list[dict[str, Any]] = self.page.evaluate(
             "axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations)"
         )
-        told = [(v["id"], [n["html"][:200] for n in v["nodes"][:3]]) for v in found]
-        assert told == [], where
+        told = "".join(
+            f"\n{v['id']}: {node['html'][:160]} {node['failureSummary'][:300]}"
+            for v in found
+            for node in v["nodes"][:2]
+        )
+        assert not told, f"{where}: {told}"
 
     def _fits(self, where: str) -> None:
         wide, room = self.page.evaluate(
             "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
         )
         assert wide <= room, f"{where}: the page scrolls sideways, {wide} > {room}"
-
-

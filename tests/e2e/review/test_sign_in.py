@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Route, expect
 
-from tests.e2e.review.desk import PHONE, DESKTOP, Desk
+from tests.e2e.review.desk import DESKTOP, PHONE, Desk
 from tests.e2e.review.live import Live
 
 pytestmark = pytest.mark.slow
@@ -17,7 +17,7 @@ def test_signing_in_through_the_real_issuer_and_out_again(desk: Desk) -> None:
     desk.page.goto(desk.live.page)
     expect(desk.button("Sign in")).to_be_visible()
     desk.look("signed-out", (DESKTOP, PHONE))
-    desk.sign_in("Rita Reviewer")
+    desk.sign_in("Rita Reviewer", anew=True)
     assert "code=" not in desk.page.url and "state=" not in desk.page.url
     expect(desk.page.get_by_role("heading", name="Nothing waits for you")).to_be_visible()
     desk.look("queue-empty", (DESKTOP, PHONE))
@@ -39,13 +39,15 @@ def test_a_refused_sign_in_says_so(desk: Desk) -> None:
 
 def test_people_see_the_tabs_of_their_capabilities(desk: Desk) -> None:
     desk.sign_in("Avery Auditor")
-    assert desk.page.get_by_role("navigation", name="Sections").get_by_role("link").all_inner_texts() == ["Audit"]
+    assert desk.page.get_by_role("navigation", name="Sections").get_by_role("link").all_inner_texts() == [
+        "Audit"
+    ]
 
 
 def test_a_link_to_a_proposal_survives_the_sign_in(desk: Desk, live: Live) -> None:
     live.propose("Ada keeps bees on the roof of the library.")
     second = live.propose("The night train to Vienna leaves at nine.")
-    desk.sign_in("Rita Reviewer", f"#/queue/{second}")
+    desk.sign_in("Rita Reviewer", f"#/queue/{second}", anew=True)
     desk.shows("The night train to Vienna")
 
 
@@ -72,10 +74,12 @@ def test_a_token_is_renewed_before_it_ends_and_after_a_refusal(desk: Desk, live:
     expect(desk.page.locator(".banners .banner")).to_have_count(0)
 
 
-def test_a_session_that_is_over_keeps_what_was_typed_and_goes_on_after_signing_in(desk: Desk, live: Live) -> None:
+def test_a_session_that_is_over_keeps_what_was_typed_and_goes_on_after_signing_in(
+    desk: Desk, live: Live
+) -> None:
     live.propose("Ada keeps bees on the roof of the library.")
     second = live.propose("The night train to Vienna leaves at nine.")
-    desk.sign_in("Rita Reviewer", f"#/queue/{second}")
+    desk.sign_in("Rita Reviewer", f"#/queue/{second}", anew=True)
     desk.shows("night train")
     desk.press("e")
     desk.page.get_by_label("Text").fill("The night train to Vienna leaves at ten.")

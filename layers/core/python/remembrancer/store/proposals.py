@@ -85,12 +85,14 @@ def queue(
     after: tuple[datetime, UUID] | None,
     limit: int,
 ) -> list[Row]:
-    """Rows of one status, the next deadline first, keyset by (deadline, proposal_id).
+    """Rows of one status, keyset by (deadline, proposal_id): what waits has the next deadline first, what is
+    decided the latest, for the newest decisions are read most.
 
     A pending row past its deadline is no longer pending, whether or not the sweep has come by.
     """
+    beyond, order = (">", "asc") if status == "pending" else ("<", "desc")
     return unit.rows(
-        """
+        f"""
         select p.*, who.name as submitter_name, who.kind as submitter_kind, decider.name as decider_name
         from proposal p
         join principal who on who.tenant_id = p.tenant_id and who.principal_id = p.submitted_by
@@ -98,8 +100,9 @@ def queue(
         where p.tenant_id = %(tenant)s and p.status = %(status)s
           and (%(status)s <> 'pending' or p.deadline > %(now)s)
           and (%(by)s::uuid is null or p.submitted_by = %(by)s)
-          and (%(after_at)s::timestamptz is null or (p.deadline, p.proposal_id) > (%(after_at)s, %(after_id)s))
-        order by p.deadline, p.proposal_id limit %(limit)s
+          and (%(after_at)s::timestamptz is null
+               or (p.deadline, p.proposal_id) {beyond} (%(after_at)s, %(after_id)s))
+        order by p.deadline {order}, p.proposal_id {order} limit %(limit)s
         """,
         {
             "tenant": unit.tenant_id,

@@ -1,0 +1,110 @@
+"""Hostile texts are shown as texts; five hundred proposals stay smooth."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.review.desk import DESKTOP, PHONE, Desk
+from tests.e2e.review.live import Live
+
+pytestmark = pytest.mark.slow
+
+LONG_TASK_MS = 400
+"""A frame of an idle machine has 100 ms; this one may be shared with seven others."""
+
+MARKUP = "<b>bold</b> <img src=x onerror=\"document.title='owned'\"> &lt;script&gt; {{7*7}} ${7*7}"
+BIDI = "The account is \u202e4321\u202c now, and \u2066this\u2069 too."
+INVISIBLE = "pay\u200b\u200bment ze\u00adro \u2060joins, a\u200d\u200db, flag \U0001f3f4\U000e0067\U000e0062"
+LONG = "x" * 2_000
+EMOJI = "\U0001f469\u200d\U0001f680 Ada \u2764\ufe0f flies \U0001f1e6\U0001f1f9 \U0001f44d\U0001f3fd " * 20
+RTL = "\u05e2\u05d3\u05d4 \u05d2\u05e8\u05d4 \u05d1\u05dc\u05d5\u05e0\u05d3\u05d5\u05df, 42 Main Street. \u0627\u0644\u0639\u0631\u0628\u064a\u0629"
+ZALGO = "Z" + "\u0301\u0302\u0303" * 60 + "algo"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("markup", MARKUP),
+        ("bidi", BIDI),
+        ("invisible", INVISIBLE),
+        ("long", LONG),
+        ("emoji", EMOJI),
+        ("rtl", RTL),
+        ("zalgo", ZALGO),
+    ],
+)
+def test_hostile_text_is_text(desk: Desk, live: Live, name: str, text: str) -> None:
+    live.propose("Ada keeps bees.")
+    # Past the screen and the cleaning of captures: the page trusts neither.
+    for field in ("content", "title", "author"):
+        live.sql(
+            "update proposal set body = jsonb_set(body, %s, to_jsonb(%s::text))",
+            [field],
+            text if field == "content" else text[:200],
+        )
+    live.sql("update proposal set source_prompt = %s", text)
+    desk.sign_in("Robin Reviewer")
+    expect(desk.detail).to_be_visible()
+    assert desk.page.title() == "Queue · Remembrancer"
+    assert desk.page.locator("main :is(img, script, b, iframe)").count() == 0
+    shown = live.shown(
+        live.sql("select 'prop_' || replace(proposal_id::text, '-', '') as id from proposal")[0]["id"]
+    )
+    read = desk.page.evaluate(_READ)
+    for character in "\u202e\u202c\u2066\u2069\u200b\u2060\u00ad":
+        assert character not in read, f"U+{ord(character):04X} reaches the screen unmarked"
+    if not any(ord(c) in _LABELLED for c in shown["content"]):
+        assert shown["content"].strip()[:50] in read
+    desk.look(f"hostile-{name}", (DESKTOP, PHONE))
+
+
+_READ = "document.querySelector('.detail').textContent"
+_LABELLED = {0x200B, 0x202E, 0x202C, 0x2066, 0x2069, 0x2060, 0xAD, 0x200D, *range(0xE0000, 0xE0080)}
+
+
+def test_five_hundred_proposals_stay_smooth(desk: Desk, live: Live) -> None:
+    live.multiply(live.propose("Ada keeps bees on the roof of the library."), 499)
+    desk.sign_in("Rita Reviewer")
+    expect(desk.rows).to_have_count(50)
+    expect(desk.page.get_by_role("link", name="Queue 50+")).to_be_visible()
+    box = desk.page.locator(".list")
+    for loaded in range(100, 501, 50):
+        box.evaluate("e => e.scrollTop = e.scrollHeight")
+        expect(desk.rows).to_have_count(loaded)
+    expect(desk.page.get_by_role("link", name="Queue 500")).to_be_visible()
+
+    desk.page.evaluate(_OBSERVE)
+    box.evaluate("e => e.scrollTop = 0")
+    desk.page.evaluate(_SCROLL)
+    for _ in range(15):
+        desk.press("j")
+    desk.rows.nth(250).get_by_role("button").click()
+    desk.press("x", "k")
+    desk.refresh()
+    expect(desk.page.get_by_role("group", name="Selected proposals")).to_contain_text("1 selected")
+    desk.page.wait_for_timeout(3_000)
+    assert desk.rows.nth(249).get_attribute("class") == "focused"
+    expect(desk.rows).to_have_count(500)
+    top, bottom = box.evaluate("e => [e.getBoundingClientRect().top, e.getBoundingClientRect().bottom]")
+    row = desk.rows.nth(249).bounding_box()
+    assert row is not None and top <= row["y"] and row["y"] + row["height"] <= bottom + 1
+    tasks = desk.page.evaluate("window.longTasks")
+    assert max(tasks, default=0) < LONG_TASK_MS, tasks
+    desk.page.screenshot(path="screenshots/five-hundred.png")
+
+
+_OBSERVE = """
+window.longTasks = [];
+new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map((e) => Math.round(e.duration))))
+  .observe({ type: "longtask" });
+"""
+_SCROLL = """
+async () => {
+  const list = document.querySelector(".list");
+  for (let at = 0; at < list.scrollHeight; at += 1500) {
+    list.scrollTop = at;
+    await new Promise((next) => requestAnimationFrame(next));
+  }
+}
+"""
