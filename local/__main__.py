@@ -1,4 +1,4 @@
-"""`python -m local COMMAND`: run, demo, migrate, bootstrap, token, decay-report, clean."""
+"""`python -m local COMMAND`: run, demo, migrate, bootstrap, token, decay-report, audit-verify, clean."""
 
 from __future__ import annotations
 
@@ -58,6 +58,11 @@ def _parser() -> argparse.ArgumentParser:
     token = commands.add_parser("token", help="print an access token")
     token.add_argument("who", help="rita, robin, avery, ada or demo-agent")
     token.set_defaults(act=_token)
+    audit = commands.add_parser("audit-verify", help="verify an export of an audit chain, without the database")
+    audit.add_argument("export", type=Path, help="JSON lines of GET /v1/audit/export, pages end to end")
+    audit.add_argument("--checkpoint", type=Path, action="append", default=[], help="a stored checkpoint")
+    audit.add_argument("--key", type=Path, help="public key (PEM) that signed the checkpoints")
+    audit.set_defaults(act=_audit_verify)
     return parser
 
 
@@ -122,6 +127,16 @@ def _token(options: argparse.Namespace) -> int:
         print(f"error: nobody is called {options.who}", file=sys.stderr)
         return 1
     return 0
+
+
+def _audit_verify(options: argparse.Namespace) -> int:
+    audit = importlib.import_module("local.audit_verify")
+    try:
+        code: int = audit.audit_verify(options.export, options.checkpoint, options.key)
+    except (OSError, audit.Unverifiable) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return code
 
 
 def _clean(options: argparse.Namespace) -> int:

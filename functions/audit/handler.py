@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
@@ -16,6 +16,9 @@ app = Api(function("audit"))
 
 Cursor = Annotated[str | None, Query(max_length=4096)]
 Limit = Annotated[int, Query(ge=1, le=200)]
+From = Annotated[Literal["start", "checkpoint"], Query(alias="from")]
+After = Annotated[int, Query(ge=0, le=2**63 - 1)]
+Rows = Annotated[int, Query(ge=1, le=5000)]
 
 
 @app.route("GET", "/v1/audit", summary="What happened, newest first.")
@@ -24,8 +27,14 @@ def get_audit(cursor: Cursor = None, limit: Limit = 50) -> Response[str]:
 
 
 @app.route("GET", "/v1/audit/verify", summary="Whether the chain is whole, and where it is not.")
-def get_verify() -> Response[str]:
-    return shown(audit.verify_chain(services(), app.call()))
+def get_verify(begin: From = "start") -> Response[str]:
+    return shown(audit.verify_chain(services(), app.call(), begin))
+
+
+@app.route("GET", "/v1/audit/export", summary="The chain as JSON lines, oldest first, behind a number.")
+def get_export(after: After = 0, limit: Rows = 1000) -> Response[str]:
+    text = audit.export_chain(services(), app.call(), after, limit)
+    return Response(200, "application/x-ndjson", text, headers={"Cache-Control": "no-store"})
 
 
 @app.route("GET", "/v1/tombstones", summary="What was erased, as keyed digests.")

@@ -31,31 +31,57 @@ def head(unit: Unit) -> ChainPoint:
     return GENESIS if row is None else ChainPoint(row["seq"], bytes(row["hash"]))
 
 
-def rows_from(unit: Unit, after: int) -> Iterator[AuditRow]:
-    """The chain in order from the row behind `after`, in batches: a chain need not fit in memory."""
-    while True:
+def rows_between(unit: Unit, after: int, head: ChainPoint) -> Iterator[AuditRow]:
+    """The chain in order from the row behind `after`, in batches: a chain need not fit in memory.
+
+    Up to `head`, for others go on appending meanwhile; then the rows that no head knows, which nobody may write.
+    """
+    while after < head.seq:
         batch = unit.rows(
-            "select * from audit_event where tenant_id = %(tenant)s and seq > %(after)s order by seq limit %(n)s",
-            {"tenant": unit.tenant_id, "after": after, "n": _BATCH},
+            "select * from audit_event where tenant_id = %(tenant)s and seq > %(after)s and seq <= %(until)s"
+            " order by seq limit %(n)s",
+            {"tenant": unit.tenant_id, "after": after, "until": head.seq, "n": _BATCH},
         )
-        for row in batch:
-            yield AuditRow(
-                AuditEvent(
-                    tenant=row["tenant_id"],
-                    seq=row["seq"],
-                    at=row["at"],
-                    actor_id=row["actor_id"],
-                    actor_kind=row["actor_kind"],
-                    action=row["action"],
-                    target=row["target"],
-                    detail=row["detail"],
-                    prev_hash=bytes(row["prev_hash"]),
-                ),
-                bytes(row["hash"]),
-            )
+        yield from map(_row, batch)
         if len(batch) < _BATCH:
-            return
+            break
         after = batch[-1]["seq"]
+    # One statement sees the rows and the head as they are at one time.
+    beyond = unit.rows(
+        """
+        select e.* from audit_event e
+        where e.tenant_id = %(tenant)s
+          and e.seq > coalesce((select h.seq from audit_head h where h.tenant_id = e.tenant_id), 0)
+        order by e.seq limit %(n)s
+        """,
+        {"tenant": unit.tenant_id, "n": _BATCH},
+    )
+    yield from map(_row, beyond)
+
+
+def _row(row: Row) -> AuditRow:
+    return AuditRow(
+        AuditEvent(
+            tenant=row["tenant_id"],
+            seq=row["seq"],
+            at=row["at"],
+            actor_id=row["actor_id"],
+            actor_kind=row["actor_kind"],
+            action=row["action"],
+            target=row["target"],
+            detail=row["detail"],
+            prev_hash=bytes(row["prev_hash"]),
+        ),
+        bytes(row["hash"]),
+    )
+
+
+def checkpoints(unit: Unit) -> dict[int, bytes]:
+    """What was signed and stored outside: number to hash."""
+    rows = unit.rows(
+        "select seq, head from audit_checkpoint where tenant_id = %(tenant)s", {"tenant": unit.tenant_id}
+    )
+    return {row["seq"]: bytes(row["head"]) for row in rows}
 
 
 def unsigned_head(unit: Unit) -> ChainPoint | None:
