@@ -135,6 +135,10 @@ class Cases:
     removed: list[Case]
     foreign: list[Case]
 
+    @property
+    def parts(self) -> tuple[list[Case], list[Case], list[Case], list[Case]]:
+        return self.answerable, self.adversarial, self.removed, self.foreign
+
 
 def collect(bench: Bench) -> Cases:
     """Every question of the conversations, and each conversation asked the next one's."""
@@ -234,7 +238,9 @@ def threshold_for(recalls: Sequence[float], probabilities: Sequence[float], lost
 
 def fit(cases: Cases, report: Callable[[str], None] = print) -> dict[str, Any]:
     rank_weights = fit_ranking(cases.answerable)
-    everything = [*cases.answerable, *cases.adversarial, *cases.removed, *cases.foreign]
+    # A question that nothing passes the filters of (a quoted phrase nobody said) is not answered anyway.
+    cases = Cases(*([case for case in some if case.ranked.best] for some in cases.parts))
+    everything = [case for some in cases.parts for case in some]
     rows, labels, recalls = [], [], []
     ordered = []
     for case in everything:
@@ -270,14 +276,15 @@ def fit(cases: Cases, report: Callable[[str], None] = print) -> dict[str, Any]:
             )
             hit_labels.append(candidate.memory_id in case.gold)
     hit = fit_logistic(hit_rows, hit_labels, abstention.HIT_FEATURES)
-    return {"RANKING": rank_weights, "ANSWER": model, "HIT": hit, "THRESHOLD": threshold}
+    typical = {name: float(np.mean([row[name] for row in rows[:n]])) for name in ("lead", "mass")}
+    return {"RANKING": rank_weights, "ANSWER": model, "HIT": hit, "TYPICAL": typical, "THRESHOLD": threshold}
 
 
 def written(fitted: dict[str, Any]) -> str:
     """The module of the weights."""
     lines = ['"""Written by bench/fit_recall.py from LoCoMo conversations 0-4; do not edit."""', ""]
     lines += ["from __future__ import annotations", ""]
-    for name in ("RANKING", "ANSWER", "HIT"):
+    for name in ("RANKING", "ANSWER", "HIT", "TYPICAL"):
         lines.append(f"{name}: dict[str, float] = {{")
         lines += [f'    "{key}": {value:.4f},' for key, value in fitted[name].items()]
         lines.append("}")

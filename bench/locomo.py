@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -72,8 +73,9 @@ class Conversation:
     def adversarial(self) -> list[Asked]:
         return [asked for asked in self.questions if asked.category == 5]
 
-    @property
+    @cached_property
     def credential(self) -> Credential:
+        """One object: requests are counted by it, and a benchmark is one long request."""
         return Credential(ISSUER, f"reader-{self.number}", frozenset({"read", "write"}), frozenset())
 
 

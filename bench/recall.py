@@ -176,10 +176,9 @@ def measure(bench: Bench) -> dict[str, float]:
         removed += bench.removed(conversation, conversation.answerable)
     lines = [json.loads(row) for row in CORPUS.read_text(encoding="utf-8").splitlines()]
     nonsense = [
-        bench.case(
-            bench.conversations[n % len(bench.conversations)], Asked(row["query"], 0, ()), answerable=False
-        )
-        for n, row in enumerate(lines)
+        bench.case(conversation, Asked(row["query"], 0, ()), answerable=False)
+        for place, conversation in enumerate(bench.conversations)
+        for row in lines[place :: len(bench.conversations)]
     ]
     overall = ranking_metrics([case.order for case in answerable], [case.gold for case in answerable])
     print(line("Remembrancer", overall))

@@ -58,7 +58,8 @@ def test_spans_lie_in_the_text(claim: str, text: str) -> None:
 
 
 def test_repetitions_cost_no_more_than_another_text() -> None:
-    began = time.perf_counter()
-    match("ab " * 600, "abab" * 250_000)
-    match("A" * 2_000, "a" * 1_000_000)
-    assert time.perf_counter() - began < 20
+    # Of this process alone, so that a busy machine fails nothing; the quadratic way takes minutes.
+    began = time.process_time()
+    match("ab " * 600, "abab" * 50_000)
+    match("A" * 2_000, "a" * 200_000)
+    assert time.process_time() - began < 5

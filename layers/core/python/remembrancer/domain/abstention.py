@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from remembrancer.domain.names import fold
 from remembrancer.domain.query import Question, mentions
 from remembrancer.domain.ranking import Candidate, neighbours
-from remembrancer.domain.recall_weights import ANSWER, HIT, THRESHOLD
+from remembrancer.domain.recall_weights import ANSWER, HIT, THRESHOLD, TYPICAL
 
 TOP = 10
 _PRIOR = 200
@@ -101,7 +101,7 @@ def answer_features(
     said = [i for i in range(len(candidates)) if candidates[i].bm25 > 0]
     by_bm25 = sorted(said, key=lambda i: -candidates[i].bm25)[:TOP]
     unseen = sum(weight for weight, words in zip(weights, _seen(question, holding), strict=True) if not words)
-    exponents = [math.exp(scores[i] - scores[first]) for i in order]
+    lead, mass = _spread([scores[i] for i in order])
     own = [i for i in range(len(candidates)) if mentions(question.name_words, candidates[i].author)]
     ours = set(own)
     others = [i for i in range(len(candidates)) if candidates[i].author and i not in ours]
@@ -124,8 +124,8 @@ def answer_features(
         "coverage_around": max(around),
         "unseen": unseen / total if total else 0.0,
         "agreement": len(set(by_cosine) & set(by_bm25)) / TOP,
-        "lead": scores[first] - scores[order[min(TOP, len(order)) - 1]],
-        "mass": 1.0 / sum(exponents),
+        "lead": lead,
+        "mass": mass,
         "specific": math.log1p(total),
         "named": float(named),
         "named_cosine": best(own, cosine) if named else 0.0,
@@ -135,6 +135,14 @@ def answer_features(
         "named_first": sum(i in ours for i in top[:5]) / 5 if named else 0.0,
         "graph": max(candidate.graph for candidate in candidates),
     }
+
+
+def _spread(ordered: Sequence[float]) -> tuple[float, float]:
+    """How far the first score is before the tenth, and its share by softmax; what is usual of both when there are
+    too few candidates to tell."""
+    if len(ordered) < TOP:
+        return TYPICAL["lead"], TYPICAL["mass"]
+    return ordered[0] - ordered[TOP - 1], 1.0 / sum(math.exp(score - ordered[0]) for score in ordered)
 
 
 def answer_probability(values: Mapping[str, float]) -> float:

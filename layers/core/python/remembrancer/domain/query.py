@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 from remembrancer.domain.names import fold
 from remembrancer.domain.periods import Period, find_periods
@@ -96,8 +97,9 @@ def name_candidates(text: str) -> list[str]:
     return list(dict.fromkeys(runs))
 
 
-def _author_words(author: str | None) -> list[str]:
-    return [word for word in fold(author or "").split() if len(word) > 1]
+@lru_cache(maxsize=10_000)
+def _author_words(author: str | None) -> tuple[str, ...]:
+    return tuple(word for word in fold(author or "").split() if len(word) > 1)
 
 
 def _name_words(text: str) -> frozenset[str]:

@@ -11,7 +11,9 @@ from uuid import UUID
 from remembrancer.domain import abstention, packing, query, ranking
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.pagerank import pagerank
+from remembrancer.domain.passages import cut
 from remembrancer.domain.periods import Period, event_bound
+from remembrancer.domain.ports import Embedder
 from remembrancer.domain.principal import authorize
 from remembrancer.domain.problems import Problem
 from remembrancer.domain.query import Question
@@ -51,8 +53,9 @@ def recall(services: Services, call: Call, request: RecallRequest) -> dict[str, 
     now = services.clock()
     question = query.understand(request.query, now)
     bound = event_bound(question.text) if not question.periods else None
-    texts = [question.text] if bound is None else [question.text, bound.event]
-    vectors = services.embedder.embed(texts)
+    vectors = [query_vector(services.embedder, question.text)]
+    if bound is not None:
+        vectors.append(query_vector(services.embedder, bound.event))
 
     def read(unit: Unit) -> dict[str, Any]:
         authorize(unit.principal, "read")
@@ -65,6 +68,17 @@ def recall(services: Services, call: Call, request: RecallRequest) -> dict[str, 
     answer = services.database.read(call.credential, read)
     # Logged by the caller as a signal; the answer is the same.
     return {**answer, "correlation_id": call.correlation_id}
+
+
+def query_vector(embedder: Embedder, text: str) -> Any:
+    """One unit vector: of a query longer than the model reads, the mean of its pieces."""
+    pieces = [piece.text for piece in cut(text, embedder.count_tokens)]
+    vectors = embedder.embed(pieces)
+    if len(pieces) == 1:
+        return vectors[0]
+    mean = vectors.mean(axis=0)
+    length = float((mean * mean).sum()) ** 0.5
+    return mean / length if length > 0 else vectors[0]
 
 
 def rank(unit: Unit, request: RecallRequest, question: Question, vector: Any, contract: str) -> Ranked:

@@ -32,7 +32,7 @@ def verify(services: Services, call: Call, request: VerifyRequest) -> dict[str, 
     if request.memory_ids is None:
         asked = request.query or request.claim
         question = understand(asked, services.clock())
-        [vector] = services.embedder.embed([question.text])
+        vector = recall.query_vector(services.embedder, question.text)
 
     def read(unit: Unit) -> dict[str, Any]:
         authorize(unit.principal, "read")

@@ -30,7 +30,7 @@ class Statistics:
 
 
 def statistics(unit: Unit, spaces: Sequence[UUID], forms: Sequence[str]) -> Statistics:
-    """As last computed. A form that no space counted is as rare as can be."""
+    """As last computed."""
     numbers = [number for space in spaces for number in scoped(space, forms)]
     row = unit.row(
         """
@@ -79,8 +79,7 @@ def stale(unit: Unit) -> list[Row]:
 
 
 def recompute(unit: Unit, space: Row) -> int:
-    """Count the terms of a space's live passages (a row of `stale`); the number of passages. A term of one
-    passage is not kept: a form without a count is rare."""
+    """Count the terms of a space's live passages (a row of `stale`); the number of passages."""
     parameters = {"tenant": unit.tenant_id, "space": space["space_id"]}
     live = f"""select p.terms, p.words from passage p
       join memory_version v on v.tenant_id = p.tenant_id and v.memory_id = p.memory_id and v.superseded_at is null
@@ -92,7 +91,7 @@ def recompute(unit: Unit, space: Row) -> int:
         insert into term_stats (tenant_id, space_id, term, passages)
         select %(tenant)s, %(space)s, t.term, count(*)
         from ({live}) p, lateral (select distinct unnest(p.terms) as term) t
-        group by t.term having count(*) > 1
+        group by t.term
         """,
         parameters,
     )

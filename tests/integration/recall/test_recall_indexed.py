@@ -1,0 +1,101 @@
+"""The indexed search of large spaces: the same answers as the exact one, and the statistics it needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from remembrancer.domain import abstention
+from remembrancer.flows.term_stats import recount
+from remembrancer.store import search
+from tests.integration.world import READER, World
+
+_LINES = (
+    "amber basil cedar delta ember fjord grove haven",
+    "inlet jade kelp larch maple night ocean pearl",
+)
+WORDS = [word for line in _LINES for word in line.split()]
+
+
+@pytest.fixture
+def filled(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setattr(abstention, "THRESHOLD", 0.0)
+    for number in range(48):
+        some = [WORDS[(number * step + step) % len(WORDS)] for step in (1, 3, 5, 7)]
+        world.ingest(
+            f"Note {number} speaks of {' and '.join(some)}.",
+            source_uri="notes",
+            observed_at=f"2026-01-01T00:00:{number:02}Z",
+            domain="small" if number < 5 else "large",
+        )
+    return world
+
+
+def ask(world: World, query: str, **more: Any) -> list[tuple[str, float]]:
+    answer = world.recall(query, explain=True, **more)
+    return [(hit["memory_id"], hit["explain"]["legs"]["lexical"]) for hit in answer["hits"]]
+
+
+QUERIES = ["amber and pearl", "note 7", '"amber and cedar"', "kelp -ocean", "the of"]
+
+
+def test_both_ways_find_the_same(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    recount(filled.services("term_stats"))
+    exact = {query: ask(filled, query) for query in QUERIES}
+    monkeypatch.setattr(search, "EXACT_MAX", 10)
+    for query in QUERIES:
+        indexed = ask(filled, query)
+        assert {memory for memory, _ in exact[query]} == {memory for memory, _ in indexed}, query
+        for (_, one), (_, other) in zip(exact[query], indexed, strict=True):
+            assert one == pytest.approx(other, abs=0.6), query
+
+
+def test_a_small_domain_beside_a_large_one_returns_its_rows(
+    filled: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "EXACT_MAX", 10)
+    answer = filled.recall("ocean", domains=["small"], explain=True)
+    assert len(answer["hits"]) == 5 and answer["explain"]["search"]["mode"] == "exact"
+    large = filled.recall("ocean", domains=["large"], explain=True)
+    assert large["explain"]["search"]["mode"] == "indexed" and len(large["hits"]) == 10
+
+
+def test_statistics_are_counted_when_stale_and_know_only_what_is_live(filled: World) -> None:
+    services = filled.services("term_stats")
+    assert recount(services) == {"spaces": 1, "passages": 48}
+    assert recount(services) == {"spaces": 0, "passages": 0}
+    filled.ingest("One more note hardly matters.")
+    assert recount(services)["spaces"] == 0
+    filled.sql(
+        "insert into hold_out (tenant_id, hold_out_id, memory_id, space_id, reason, opened_at)"
+        " select tenant_id, gen_random_uuid(), memory_id, space_id, 'incident', now() from memory"
+        " where domain = 'small'"
+    )
+    filled.sql("update space set generation = generation + 1")
+    assert recount(services)["passages"] == 44
+
+
+def test_private_terms_are_counted_apart(filled: World) -> None:
+    for _ in range(2):
+        filled.ingest("heliotrope heliotrope", target_space="private", title=str(_))
+    recount(filled.services("term_stats"))
+    rows = filled.sql("select space_id, passages from space_stats order by passages")
+    assert [row["passages"] for row in rows] == [2, 48]
+    shared = filled.sql(
+        "select count(*) as n from term_stats a join term_stats b using (tenant_id, term)"
+        " where a.space_id <> b.space_id"
+    )
+    assert shared == [{"n": 0}]
+
+
+def test_the_index_is_used_and_brings_nothing_of_another_space(filled: World) -> None:
+    [space] = filled.sql("select space_id, tenant_id from space where kind = 'team_shared'")
+    with filled.database.connect("rem_recall") as connection:
+        found = connection.execute(
+            "select count(*) from rem_passages_with(%s, array(select unnest(terms) from passage))",
+            (space["space_id"],),
+        ).fetchone()
+    # Without the settings of a transaction nobody is anybody.
+    assert found == (0,)
+    assert filled.recall("ocean", READER)["hits"]
