@@ -18,13 +18,16 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
+from remembrancer.domain import conflict as domain
 from remembrancer.domain.conflict import Conflict, Neighbour, Statement, find_conflict
 from remembrancer.domain.ports import Embedder
 from remembrancer.domain.triples import Triple
@@ -91,7 +94,15 @@ def conversations(path: Path) -> list[list[str]]:
 
 
 def false_conflicts(turns: Sequence[str], embedder: Embedder | None) -> Iterator[tuple[str, str, Conflict]]:
-    """(turn, earlier turn, conflict) for every turn that is said to contradict an earlier one."""
+    """(turn, earlier turn, conflict) for every turn that is said to contradict an earlier one.
+
+    A turn is a neighbour of many, and reading it is nearly all of the work: it is read once.
+    """
+    with patch.object(domain, "_Reading", cache(domain._Reading)):
+        yield from _false_conflicts(turns, embedder)
+
+
+def _false_conflicts(turns: Sequence[str], embedder: Embedder | None) -> Iterator[tuple[str, str, Conflict]]:
     # The head of a turn: the few longer ones would not fit the model.
     vectors = _bags(turns) if embedder is None else embedder.embed([turn[:500] for turn in turns])
     for index in range(1, len(turns)):
