@@ -26,11 +26,11 @@ bootstrap: $(VENV)/.ready ## apply migrations and seed the demo tenant
 	@exec $(VENV)/bin/python -m local --port 0 bootstrap
 
 test: $(VENV)/.ready model page ## all tests
-	$(VENV)/bin/python -m pytest
+	$(VENV)/bin/python -m pytest -n 2 --dist loadfile
 	@$(MAKE) --no-print-directory test-infra
 
 test-quick: $(VENV)/.ready model ## tests of less than ten seconds, without the stack's
-	$(VENV)/bin/python -m pytest -m "not slow"
+	$(VENV)/bin/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 test-infra: $(CDK)/.ready ## tests of the synthesized stack
 	$(CDK)/bin/python -m pytest $(PYTEST_INFRA)
