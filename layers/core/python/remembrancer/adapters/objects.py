@@ -59,7 +59,12 @@ class S3Objects:
         if self._client is None:
             import boto3
 
-            self._client = boto3.client(
-                "s3", config=Config(connect_timeout=2, read_timeout=20, retries={"max_attempts": 3})
+            # Links to objects under a KMS key must be of version 4, which is not everywhere the default.
+            config = Config(
+                signature_version="s3v4",
+                connect_timeout=2,
+                read_timeout=20,
+                retries={"max_attempts": 3},
             )
+            self._client = boto3.client("s3", config=config)
         return self._client

@@ -1,0 +1,47 @@
+"""Bundles and reports in S3: written, linked, removed; a fault leaves by its code alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from remembrancer.adapters.objects import S3Objects
+from remembrancer.domain.ports import ObjectStoreUnavailable
+
+BUCKET = "work"
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "local")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    with mock_aws():
+        made = boto3.client("s3", region_name="us-east-1")
+        made.create_bucket(Bucket=BUCKET)
+        yield made
+
+
+def test_written_linked_and_removed(client: Any) -> None:
+    store = S3Objects(BUCKET)
+    store.put("bundles/a", b"line\n", "application/x-ndjson")
+    stored = client.get_object(Bucket=BUCKET, Key="bundles/a")
+    assert stored["Body"].read() == b"line\n" and stored["ContentType"] == "application/x-ndjson"
+    # A bundle is a download; only a report's page opens in the browser.
+    assert stored["ContentDisposition"] == "attachment"
+    link = store.link("bundles/a", 300)
+    assert "/bundles/a?" in link and "X-Amz-Expires=300" in link and "AWS4-HMAC-SHA256" in link
+    store.delete([f"bundles/{n}" for n in range(1_500)] + ["bundles/a"])
+    assert client.list_objects_v2(Bucket=BUCKET)["KeyCount"] == 0
+    store.delete([])
+
+
+def test_a_fault_is_its_code(client: Any) -> None:
+    with pytest.raises(ObjectStoreUnavailable, match=r"^NoSuchBucket$"):
+        S3Objects("absent").put("k", b"secret text", "text/plain")
+    with pytest.raises(ObjectStoreUnavailable, match=r"^NoSuchBucket$"):
+        S3Objects("absent").delete(["k"])
