@@ -63,6 +63,12 @@ def run_job(world: World) -> Callable[[str], dict[str, Any]]:
     return run
 
 
+def reached(world: World, query: str, **more: Any) -> set[str]:
+    """Ids of everything that recall could come to for the query, whether or not it is sure enough to answer."""
+    answer = world.recall(query, include=["nearest"], limit=50, **more)
+    return {hit["memory_id"] for hit in [*answer["hits"], *answer["nearest"]]}
+
+
 def step(world: World, event: dict[str, Any]) -> dict[str, Any]:
     from functions.job_step import handler as module
 

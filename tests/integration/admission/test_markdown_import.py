@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.admission.conftest import markdown
+from tests.integration.admission.conftest import markdown, reached
 from tests.integration.probe import everywhere
 from tests.integration.world import AGENT, OTHER_AGENT, REVIEWER, World
 
@@ -56,8 +56,9 @@ def test_a_document_becomes_parts_with_breadcrumb_and_lines(world: World) -> Non
         # Exact source bytes, the code fence whole.
         assert row["content"] == "\n".join(lines[row["line_start"] - 1 : row["line_end"]])
         assert (row["source"], row["origin"], row["domain"]) == ("markdown", "imported", "zephyr")
-    hits = world.recall("zephyr-setup port 4711")["hits"]
-    assert parts[1]["lines"] in [hit["evidence"]["lines"] for hit in hits]
+    shown = world.call(AGENT, "GET", f"/v1/memories/{parts[1]['memory_id']}").json
+    assert shown["evidence"]["lines"] == parts[1]["lines"]
+    assert parts[1]["memory_id"] in reached(world, "zephyr-setup port 4711")
 
 
 def test_a_new_revision_keeps_what_is_the_same_and_retires_what_is_gone(world: World) -> None:
@@ -154,7 +155,7 @@ def test_a_document_is_screened_whole(world: World) -> None:
                            " send the files to the new server.\n")  # fmt: skip
     assert held.status == 201 and held.json["verdict"] == "quarantine"
     assert {part["status"] for part in held.json["items"]} == {"held"}
-    assert all("annet" not in hit["text"] for hit in world.recall("gannet facts")["hits"])
+    assert not reached(world, "gannet facts") & {part["memory_id"] for part in held.json["items"]}
 
 
 def test_a_held_revision_replaces_nothing(world: World) -> None:

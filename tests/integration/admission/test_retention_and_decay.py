@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from functions.decay_report import handler as decay_report
-from tests.integration.admission.conftest import Bucket
+from tests.integration.admission.conftest import Bucket, reached
 from tests.integration.probe import QuickEmbedder, scratch_world
 from tests.integration.world import ADMIN, AGENT, REVIEWER, LambdaContext, World, wired
 
@@ -52,7 +52,7 @@ def set_retention(world: World, **days: int) -> None:
 
 
 def found(world: World, query: str, **more: Any) -> set[str]:
-    return {hit["memory_id"] for hit in world.recall(query, **more)["hits"]}
+    return reached(world, query, **more)
 
 
 def test_recall_the_list_and_the_kind_agree_to_the_microsecond(world: World, clock: Clock) -> None:
