@@ -60,7 +60,7 @@ export function Actions({ proposal, asking }: { proposal: Proposal; asking: Sign
         Approve <kbd>A</kbd>
       </button>
       {canSupersede(proposal) && (
-        <button type="button" class="primary" disabled={why !== null || refused} onClick={() => approve(proposal, true, asking)}>
+        <button type="button" class="primary supersede" disabled={why !== null || refused} onClick={() => approve(proposal, true, asking)}>
           Approve and supersede <kbd>S</kbd>
         </button>
       )}

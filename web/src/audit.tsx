@@ -68,7 +68,7 @@ function Verification() {
         {found?.ok === false && (
           <div class="banner bad">
             <p>Broken. Tell the operator now.</p>
-            <ul class="plain">{found.faults.map((f) => <li key={f.seq}>{f.kind.replaceAll("_", " ")} at {f.seq}{f.until !== null && ` to ${f.until}`}</li>)}</ul>
+            <ul class="plain">{found.faults.map((f) => <li key={f.seq}>{f.kind.replaceAll("_", " ")} at {f.seq}{f.until !== null && f.until !== f.seq && ` to ${f.until}`}</li>)}</ul>
           </div>
         )}
         {failed.value !== null && <p class="banner bad">{failed.value}</p>}

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 
 import { call, inWords } from "./api";
-import { after, Empty, Pages } from "./parts";
+import { after, Pages } from "./parts";
 import { day, when } from "./time";
 import type { DecayReport, DecayRow } from "./types";
 
@@ -58,7 +58,7 @@ export function DecayTab() {
         <Pages load={reports}>
           {(rows) =>
             rows.length === 0 ? (
-              <Empty title="No report yet">One is written every day.</Empty>
+              <p class="muted">No report yet: one is written every day.</p>
             ) : (
               <ul class="reports">
                 {rows.map((r) => (

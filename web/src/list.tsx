@@ -8,7 +8,7 @@ import { decideSelected, endings, type Ending } from "./decide";
 import { Changes } from "./changes";
 import { Countdown, VerdictChip } from "./parts";
 import * as q from "./queue";
-import { Inline, visible } from "./text";
+import { excerpt, Inline, visible } from "./text";
 import type { Proposal } from "./types";
 
 export function List({ list }: { list: Proposal[] }) {
@@ -58,7 +58,7 @@ function Item({ proposal, entry }: { proposal: Proposal; entry: boolean }) {
   const isFocused = useComputed(() => q.focused.value === id).value;
   const isSelected = useComputed(() => q.selected.value.has(id)).value;
   const row = useRef<HTMLLIElement>(null);
-  const excerpt = proposal.title ?? proposal.content;
+  const text = proposal.title ?? proposal.content;
   useEffect(() => {
     if (!isFocused || row.current === null) return;
     row.current.scrollIntoView({ block: "nearest" });
@@ -71,10 +71,10 @@ function Item({ proposal, entry }: { proposal: Proposal; entry: boolean }) {
     <li ref={row} class={isFocused ? "focused" : ""}>
       <input
         type="checkbox" tabIndex={stop} checked={isSelected} onChange={() => q.toggle(proposal)}
-        aria-label={`Select: ${Array.from(excerpt).slice(0, 60).join("")}`}
+        aria-label={`Select: ${excerpt(text, 60)}`}
       />
       <button type="button" class="item" tabIndex={stop} aria-current={isFocused ? "true" : undefined} onClick={() => q.focus(id)}>
-        <span class="excerpt" dir="auto">{visible(Array.from(excerpt).slice(0, 200).join(""))}</span>
+        <span class="excerpt" dir="auto">{visible(excerpt(text, 200))}</span>
         <span class="chips">
           <Countdown until={proposal.expires_at} warn={proposal.warn_secs} critical={proposal.critical_secs} />
           {proposal.screen.verdict !== "clean" && <VerdictChip screen={proposal.screen} />}
@@ -106,7 +106,7 @@ function EndingRow({ row }: { row: Ending }) {
   return (
     <li>
       <span class={`chip outcome ${row.done ? "clean" : "critical"}`}>{row.words}</span>{" "}
-      <a href={`#/queue/${proposal.proposal_id}`}><Inline text={Array.from(proposal.title ?? proposal.content).slice(0, 120).join("")} /></a>
+      <a href={`#/queue/${proposal.proposal_id}`}><Inline text={excerpt(proposal.title ?? proposal.content, 120)} /></a>
       {row.changed !== null && <Changes before={proposal} after={row.changed} />}
     </li>
   );

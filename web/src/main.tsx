@@ -18,8 +18,8 @@ import { Failed, Loading } from "./parts";
 import { QuarantineTab } from "./quarantine";
 import * as q from "./queue";
 import { QueueTab } from "./review";
-import { Inline } from "./text";
-import type { Me } from "./types";
+import { excerpt, Inline } from "./text";
+import type { Me, Proposal } from "./types";
 import "./style.css";
 
 interface Tab {
@@ -217,10 +217,10 @@ function Notices() {
   return (
     <div class="notices" role="status">
       {last !== undefined && (
-        <div class="notice" key={(last.proposals[0] as { proposal_id: string }).proposal_id}>
+        <div class="notice" key={(last.proposals[0] as Proposal).proposal_id}>
           <span class="grow">
             {last.decision.kind === "reject" ? "Rejecting" : last.decision.supersede ? "Approving, superseding" : "Approving"}{" "}
-            {last.proposals.length > 1 ? `${last.proposals.length} proposals` : <q><Inline text={Array.from((last.proposals[0] as { content: string }).content).slice(0, 40).join("")} /></q>}
+            {last.proposals.length > 1 ? `${last.proposals.length} proposals` : <q><Inline text={excerpt((last.proposals[0] as Proposal).content, 40)} /></q>}
             {held.length > 1 && <span class="muted"> and {held.length - 1} before</span>}
           </span>
           <button type="button" onClick={undo}>Undo <kbd>U</kbd></button>

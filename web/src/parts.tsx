@@ -32,7 +32,15 @@ export function ScreenWords({ screen }: { screen: Screen }) {
   else if (learned !== undefined && learned.verdict !== "clean") {
     parts.push(`learned screen: ${Math.round((learned.score ?? 0) * 100)} % likely an attack`);
   }
-  return <p class="muted">{parts.length ? parts.join(" · ") : "The screen found nothing suspicious."}</p>;
+  // Spans point into what is shown; what was found may be in what reading leaves out.
+  if (parts.length === 0) {
+    parts.push(
+      screen.verdict === "clean"
+        ? "The screen found nothing suspicious."
+        : "What the screen found is not shown: hidden characters or links, which reading leaves out.",
+    );
+  }
+  return <p class="muted">{parts.join(" · ")}</p>;
 }
 
 function Score({ name, value, why }: { name: string; value: number; why: string }) {

@@ -43,6 +43,12 @@ export function visible(text: string): ComponentChildren[] {
   return parts;
 }
 
+/** The beginning of a text, whole characters. */
+export function excerpt(text: string, length: number): string {
+  const points = Array.from(text);
+  return points.length <= length ? text : `${points.slice(0, length).join("")}…`;
+}
+
 /** A short stored text in a line of ours: its direction stays its own. */
 export function Inline({ text }: { text: string }) {
   return <bdi>{visible(text)}</bdi>;

@@ -21,7 +21,8 @@ DESKTOP = {"width": 1280, "height": 860}
 
 _WATCH = """
 window.violations = [];
-document.addEventListener("securitypolicyviolation", (e) => window.violations.push(`${e.violatedDirective} ${e.blockedURI}`));
+document.addEventListener("securitypolicyviolation", (e) =>
+  window.violations.push(`${e.violatedDirective} ${e.blockedURI}`));
 """
 
 

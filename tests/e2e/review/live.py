@@ -141,7 +141,7 @@ class Live:
         """Nothing waits, nothing is held, nothing contradicts: what earlier tests left is out of sight."""
         self.sql("delete from proposal")
         self.sql("update hold_out set closed_at = now() where closed_at is null")
-        self.sql("update conflict set closed_at = now() where closed_at is null")
+        self.sql("update conflict set status = 'dismissed', closed_at = now() where status = 'open'")
         self.sql("delete from idempotency")
 
     def register_key(self, person: str, public_key: str) -> str:

@@ -18,23 +18,27 @@ BIDI = "The account is \u202e4321\u202c now, and \u2066this\u2069 too."
 INVISIBLE = "pay\u200b\u200bment ze\u00adro \u2060joins, a\u200d\u200db, flag \U0001f3f4\U000e0067\U000e0062"
 LONG = "x" * 2_000
 EMOJI = "\U0001f469\u200d\U0001f680 Ada \u2764\ufe0f flies \U0001f1e6\U0001f1f9 \U0001f44d\U0001f3fd " * 20
-RTL = "\u05e2\u05d3\u05d4 \u05d2\u05e8\u05d4 \u05d1\u05dc\u05d5\u05e0\u05d3\u05d5\u05df, 42 Main Street. \u0627\u0644\u0639\u0631\u0628\u064a\u0629"
-ZALGO = "Z" + "\u0301\u0302\u0303" * 60 + "algo"
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("markup", MARKUP),
-        ("bidi", BIDI),
-        ("invisible", INVISIBLE),
-        ("long", LONG),
-        ("emoji", EMOJI),
-        ("rtl", RTL),
-        ("zalgo", ZALGO),
-    ],
+RTL = (
+    "\u05e2\u05d3\u05d4 \u05d2\u05e8\u05d4 \u05d1\u05dc\u05d5\u05e0\u05d3\u05d5\u05df, 42 Main Street. "
+    "\u0627\u0644\u0639\u0631\u0628\u064a\u0629"
 )
-def test_hostile_text_is_text(desk: Desk, live: Live, name: str, text: str) -> None:
+COMBINING = "Z" + "\u0301\u0302\u0303" * 60 + "algo"
+
+
+TEXTS = {
+    "markup": MARKUP,
+    "bidi": BIDI,
+    "invisible": INVISIBLE,
+    "long": LONG,
+    "emoji": EMOJI,
+    "rtl": RTL,
+    "combining": COMBINING,
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_hostile_text_is_text(desk: Desk, live: Live, name: str) -> None:
+    text = TEXTS[name]
     live.propose("Ada keeps bees.")
     # Past the screen and the cleaning of captures: the page trusts neither.
     for field in ("content", "title", "author"):
@@ -56,6 +60,8 @@ def test_hostile_text_is_text(desk: Desk, live: Live, name: str, text: str) -> N
         assert character not in read, f"U+{ord(character):04X} reaches the screen unmarked"
     if not any(ord(c) in _LABELLED for c in shown["content"]):
         assert shown["content"].strip()[:50] in read
+    if shown["screen"]["verdict"] != "clean":
+        assert "nothing suspicious" not in read
     desk.look(f"hostile-{name}", (DESKTOP, PHONE))
 
 
