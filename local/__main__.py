@@ -58,7 +58,9 @@ def _parser() -> argparse.ArgumentParser:
     token = commands.add_parser("token", help="print an access token")
     token.add_argument("who", help="rita, robin, avery, ada or demo-agent")
     token.set_defaults(act=_token)
-    audit = commands.add_parser("audit-verify", help="verify an export of an audit chain, without the database")
+    audit = commands.add_parser(
+        "audit-verify", help="verify an export of an audit chain, without the database"
+    )
     audit.add_argument("export", type=Path, help="JSON lines of GET /v1/audit/export, pages end to end")
     audit.add_argument("--checkpoint", type=Path, action="append", default=[], help="a stored checkpoint")
     audit.add_argument("--key", type=Path, help="public key (PEM) that signed the checkpoints")
