@@ -7,12 +7,12 @@ what another one said. Weights and threshold are fitted by bench/fit_recall.py, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from remembrancer.domain.names import fold
 from remembrancer.domain.query import Question, mentions
 from remembrancer.domain.ranking import Candidate, neighbours
-from remembrancer.domain.recall_weights import ANSWER, HIT, THRESHOLD, TYPICAL
+from remembrancer.domain.recall_weights import ANSWER, HIT, RANKING, THRESHOLD, TYPICAL
 
 TOP = 10
 _PRIOR = 200
@@ -35,6 +35,11 @@ ANSWER_FEATURES = (
     "named_coverage",
     "named_coverage_margin",
     "named_first",
+    "named_score_margin",
+    "named_bm25_margin",
+    "named_mass",
+    "named_top3",
+    "named_top10",
     "graph",
 )
 HIT_FEATURES = ("answer", "behind", "rank", "cosine", "coverage")
@@ -82,8 +87,10 @@ def answer_features(
     scores: Sequence[float],
     holding: Sequence[int],
     passages: int,
+    author_weight: float = RANKING["author_named"],
 ) -> dict[str, float]:
-    """The features of the whole answer; `scores` are the ranking's. `candidates` must not be empty."""
+    """The features of the whole answer; `scores` are the ranking's, in which a named author counts
+    `author_weight`. `candidates` must not be empty."""
     authors = sorted({candidate.author for candidate in candidates if candidate.author})
     weights = word_weights(question, holding, passages, authors)
     total = sum(weights)
@@ -133,13 +140,41 @@ def answer_features(
         "named_coverage": best(own, coverage) if named else 0.0,
         "named_coverage_margin": best(own, coverage) - best(others, coverage) if named else 0.0,
         "named_first": sum(i in ours for i in top[:5]) / 5 if named else 0.0,
+        **(
+            _said_by(ours, [s - author_weight * (i in ours) for i, s in enumerate(scores)], candidates)
+            if named
+            else dict.fromkeys(_SAID_BY, 0.0)
+        ),
         "graph": max(candidate.graph for candidate in candidates),
     }
 
 
+_SAID_BY = ("named_score_margin", "named_bm25_margin", "named_mass", "named_top3", "named_top10")
+
+
+def _said_by(
+    ours: Collection[int], content: Sequence[float], candidates: Sequence[Candidate]
+) -> dict[str, float]:
+    """Who would be first if nobody had been named: the named author against the others, by the score of what is
+    said alone."""
+    order = sorted(range(len(content)), key=lambda i: -content[i])
+    others = [i for i in order if i not in ours]
+    mine = [i for i in order if i in ours]
+    weights = {i: math.exp(content[i] - content[order[0]]) for i in order}
+    best_bm25 = max(candidate.bm25 for candidate in candidates) or 1.0
+    return {
+        "named_score_margin": content[mine[0]] - content[others[0]],
+        "named_bm25_margin": (max(candidates[i].bm25 for i in mine) - max(candidates[i].bm25 for i in others))
+        / best_bm25,
+        "named_mass": sum(weights[i] for i in mine) / sum(weights.values()),
+        "named_top3": sum(i in ours for i in order[:3]) / 3,
+        "named_top10": sum(i in ours for i in order[:10]) / 10,
+    }
+
+
 def _spread(ordered: Sequence[float]) -> tuple[float, float]:
-    """How far the first score is before the tenth, and its share by softmax; what is usual of both when there are
-    too few candidates to tell."""
+    """How far the first score is before the tenth, and its share by softmax; those of a clear first when there
+    are too few candidates to tell."""
     if len(ordered) < TOP:
         return TYPICAL["lead"], TYPICAL["mass"]
     return ordered[0] - ordered[TOP - 1], 1.0 / sum(math.exp(score - ordered[0]) for score in ordered)
