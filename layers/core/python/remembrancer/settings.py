@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from remembrancer.domain.screen_thresholds import QUARANTINE_AT, REJECT_AT
+
 
 class SettingsError(Exception):
     """A variable is missing or cannot be read. The text names the variable, never its value."""
@@ -41,8 +43,8 @@ class Settings:
     @classmethod
     def read(cls, env: Mapping[str, str]) -> Settings:
         """Raises SettingsError."""
-        reject_at = _share(env, "REM_SCREEN_REJECT_AT", 0.9)
-        quarantine_at = _share(env, "REM_SCREEN_QUARANTINE_AT", 0.7)
+        reject_at = _share(env, "REM_SCREEN_REJECT_AT", REJECT_AT)
+        quarantine_at = _share(env, "REM_SCREEN_QUARANTINE_AT", QUARANTINE_AT)
         if quarantine_at > reject_at:
             raise SettingsError("REM_SCREEN_QUARANTINE_AT is above REM_SCREEN_REJECT_AT")
         return cls(

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
-QUARANTINE_AT, REJECT_AT = 0.7, 0.9
-"""Default thresholds; bench/gate.py prints the curve behind them."""
 MAX_WINDOWS = 64
 _PIECE = 300
 """Code points after which a sentence without an end is cut."""

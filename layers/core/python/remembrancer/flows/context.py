@@ -12,6 +12,7 @@ from remembrancer.domain.ids import Prefix, parse_id
 from remembrancer.domain.ports import Clock, Embedder, Ids, MacKeys, ObjectStore, ScreenModel
 from remembrancer.domain.principal import Credential
 from remembrancer.domain.problems import Problem
+from remembrancer.domain.screen_thresholds import QUARANTINE_AT, REJECT_AT
 from remembrancer.domain.signing import KeyRecord, VerifiedSignature
 from remembrancer.store.database import Database
 
@@ -24,8 +25,8 @@ class ScreenPolicy:
     """
 
     required: bool = False
-    reject_at: float = 0.9
-    quarantine_at: float = 0.7
+    reject_at: float = REJECT_AT
+    quarantine_at: float = QUARANTINE_AT
 
 
 class SignatureVerifier(Protocol):
