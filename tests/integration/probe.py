@@ -7,6 +7,7 @@ import hashlib
 import importlib
 import io
 import itertools
+import json
 import logging
 import typing
 from collections.abc import Callable, Iterator, Sequence
@@ -28,11 +29,13 @@ from remembrancer import observability
 from remembrancer.api import wiring
 from remembrancer.api.app import credential_of
 from remembrancer.domain.ports import Embedder
-from remembrancer.flows.context import Call
+from remembrancer.domain.requests import PurgeRequest
+from remembrancer.flows.context import Call, SignedParts
+from remembrancer.flows.erase import purge
 from remembrancer.store.database import Database
 from tests.integration.conftest import TEMPLATE
 from tests.integration.conftest import Database as TestDatabase
-from tests.integration.world import ADMIN, Person, World, new_world
+from tests.integration.world import ADMIN, BASE, Person, World, new_world
 
 _numbers = itertools.count(1)
 
@@ -269,6 +272,17 @@ def logged() -> Iterator[io.StringIO]:
         for handler, stream in zip(ours, before, strict=True):
             if stream is not None:
                 handler.setStream(stream)
+
+
+def erase_of(world: World, **body: Any) -> Any:
+    """A signed erasure through the flow: several at once need no handler, which has one set of services."""
+    request = {"dry_run": False, "reason": "data_subject_request", **body}
+    text = json.dumps(request)
+    headers = {"Content-Type": "application/json"} | world.sign("POST", "/v1/purge", text)
+    lower = {name.lower(): value for name, value in headers.items()}
+    parts = SignedParts("POST", (BASE + "/v1/purge",), lower, text.encode())
+    call = replace(call_of(ADMIN, "POST /v1/purge"), signed=parts)
+    return json.loads(purge(world.services("purge"), call, PurgeRequest.model_validate(request)).body)
 
 
 def call_of(person: Person, operation: str, key: str | None = None) -> Call:

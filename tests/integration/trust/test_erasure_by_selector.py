@@ -24,6 +24,7 @@ from tests.integration.probe import (
     call_of,
     changed,
     counts,
+    erase_of,
     everywhere,
     scratch_world,
     with_cursor,
@@ -202,9 +203,9 @@ def test_two_erasures_of_overlapping_sets(world: World) -> None:
         named = [one["memory_id"] for one in ids]
         first, second, third = race(
             world,
-            lambda own, named=named: done(purge(own, memory_ids=named[:4])),
-            lambda own, named=named: done(purge(own, memory_ids=named[2:])),
-            lambda own: done(purge(own, data_subject="lap")),
+            lambda own, named=named: erase_of(own, memory_ids=named[:4]),
+            lambda own, named=named: erase_of(own, memory_ids=named[2:]),
+            lambda own: erase_of(own, data_subject="lap"),
         )
         erased = [*first["erased"], *second["erased"], *third["erased"]]
         assert sorted(erased) == sorted(named)

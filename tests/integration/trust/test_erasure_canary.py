@@ -143,7 +143,8 @@ def test_no_byte_of_it_is_left(world: World, tmp_path: Any) -> None:
         "relationship.value_unit", "proposal.body", "proposal.source_prompt", "proposal.decision",
         "legal_hold.reason", "predicate.predicate_key",
     } <= planted, planted  # fmt: skip
-    assert baseline < planted
+    # A space has a part of the passages of its own.
+    assert {column for column in baseline if not column.startswith("passage_")} < planted
 
     before = counts(world)
     dry = purge(world, memories, dry_run=True)

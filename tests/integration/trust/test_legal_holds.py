@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from remembrancer.flows.index import MAX_PASSAGES
-from tests.integration.probe import QuickEmbedder, counts, everywhere, scratch_world
+from tests.integration.probe import QuickEmbedder, counts, erase_of, everywhere, scratch_world
 from tests.integration.world import ADMIN, AGENT, AUDITOR, READER, REVIEWER, Person, Reply, World
 
 
@@ -139,7 +139,7 @@ def test_a_hold_placed_while_erasing_holds_or_finds_nothing(world: World) -> Non
                 run,
                 [
                     lambda own, memory=memory: hold(own, memory_ids=[memory]),
-                    lambda own, memory=memory: purge(own, memory_ids=[memory]),
+                    lambda own, memory=memory: erase_of(own, memory_ids=[memory]),
                 ],
             )
         if held.status == 201:
