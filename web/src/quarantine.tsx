@@ -55,7 +55,7 @@ function HeldCard({ memory, reload }: { memory: Held; reload: () => void }) {
       <div class="chips">
         {memory.screen !== undefined && <VerdictChip screen={memory.screen} />}
         {memory.kind !== undefined && <span class="chip">{memory.kind}</span>}
-        {memory.held_for.filter((why) => why !== "screen").map((why) => <span key={why} class="chip warn">{why}</span>)}
+        {memory.held_for.filter((why) => why !== "screen").map((why) => <span key={why} class="chip warn">{why === "rejected" ? "kept out for good" : why}</span>)}
         <span class="muted">{when(memory.created_at)}, from {memory.source.replaceAll("_", " ")}</span>
       </div>
       {memory.title != null && <h2 dir="auto"><Inline text={memory.title} /></h2>}

@@ -74,7 +74,7 @@ class Desk:
         if not self.page.is_closed() and self.page.url.startswith(self.live.page):
             self.faults += [f"CSP: {v}" for v in self.page.evaluate("window.violations")]
         left = [fault for fault in self.faults if not any(p.search(fault) for p in self.allowed)]
-        assert left == []
+        assert left == [], "\n".join(left)
 
     # Getting in
 

@@ -33,13 +33,18 @@ def test_quarantine_releases_with_a_reason_and_keeps_out(desk: Desk, live: Live)
     expect(cards).to_have_count(1)
     expect(paul.get_by_label("Reason")).to_have_value("Typed and not lost")
     paul.get_by_role("button", name="Keep out").click()
-    expect(desk.page.get_by_role("heading", name="Nothing is held")).to_be_visible()
-    desk.look("quarantine-empty")
-    live.call("demo-agent", "GET", f"/memories/{first}")
+    expect(paul).to_contain_text("kept out for good")
+    expect(paul.get_by_role("button")).to_have_count(0)
     open_holds = live.sql(
         "select reason from hold_out where memory_id = %s and closed_at is null", _uuid(second)
     )
     assert open_holds == [{"reason": "rejected"}]
+    live.call("demo-agent", "GET", f"/memories/{first}")
+    live.clear()
+    desk.tab("Decided")
+    desk.tab("Quarantine")
+    expect(desk.page.get_by_role("heading", name="Nothing is held")).to_be_visible()
+    desk.look("quarantine-empty")
 
 
 def test_decided_says_who_and_why_and_links_to_everything(desk: Desk, live: Live) -> None:
