@@ -5,7 +5,7 @@
 One client, one request at a time, over HTTP with a verified token; every function warm. The memories already
 there are generated text with generated unit vectors, inserted by SQL; what is measured is real text through
 the real embedder. PostgresStore (LangGraph) puts and searches the same texts in the same PostgreSQL with the
-same embedder in this process: no HTTP, no token, no screen, no audit. It is measured when bench/requirements.txt
+same embedder in this process: no HTTP, no token, no screen, no audit. It is measured when bench/peers.txt
 is installed. Absolute times of a shared machine mean little; compare columns.
 """
 
@@ -67,16 +67,23 @@ class Stack:
         self._loop = asyncio.new_event_loop()
         self._stop = asyncio.Event()
         self._up = threading.Event()
+        self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._run(),))
 
     async def _run(self) -> None:
-        async with running_system(self.system):
+        try:
+            async with running_system(self.system):
+                self._up.set()
+                await self._stop.wait()
+        except Exception as failure:  # noqa: BLE001 - told in the thread that waits
+            self._failure = failure
             self._up.set()
-            await self._stop.wait()
 
     def start(self) -> None:
         self._thread.start()
         self._up.wait()
+        if self._failure is not None:
+            raise self._failure
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
@@ -271,7 +278,9 @@ def main(arguments: list[str] | None = None) -> int:
                 metrics |= {f"{name}_p50_ms_{size}": round(p50, 2), f"{name}_p95_ms_{size}": round(p95, 2)}
                 print(f"{name:24}{size:>10,}{p50:>10.1f}{p95:>10.1f}", flush=True)
     if not peers:
-        print("PostgresStore was not measured: uv pip install -r bench/requirements.txt")
+        print(
+            "PostgresStore was not measured: .venv-bench/bin/python bench/latency.py (docs/recall.md says how to make it)"
+        )
     if options.json is not None:
         options.json.write_text(json.dumps(metrics, indent=1) + "\n")
     return 0
