@@ -278,9 +278,7 @@ def main(arguments: list[str] | None = None) -> int:
                 metrics |= {f"{name}_p50_ms_{size}": round(p50, 2), f"{name}_p95_ms_{size}": round(p95, 2)}
                 print(f"{name:24}{size:>10,}{p50:>10.1f}{p95:>10.1f}", flush=True)
     if not peers:
-        print(
-            "PostgresStore was not measured: .venv-bench/bin/python bench/latency.py (docs/recall.md says how to make it)"
-        )
+        print("PostgresStore was not measured: run this in .venv-bench (docs/recall.md)")
     if options.json is not None:
         options.json.write_text(json.dumps(metrics, indent=1) + "\n")
     return 0

@@ -91,7 +91,7 @@ class _Entities:
         `other` is no kind of its own: who says it means any bearer, and its bearer may be of any kind.
         """
         bearers = [row for row in self._rows if row["name_key"] == key]
-        for wanted in ((kind, "other") if kind not in (None, "other") else (None,)):
+        for wanted in (kind, "other") if kind not in (None, "other") else (None,):
             for row in bearers:
                 if wanted is None or row["kind"] == wanted:
                     found: UUID = row["entity_id"]
