@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -133,6 +134,20 @@ def test_no_role_fills_a_bucket(world: World) -> None:
             for statement in ("select from rate_bucket", "update rate_bucket set tokens = 1e9"):
                 with pytest.raises(psycopg.errors.InsufficientPrivilege):
                     connection.execute(statement)
+
+
+def test_the_first_requests_of_a_principal_at_once_are_all_let_in(world: World) -> None:
+    def take(start: threading.Barrier) -> int:
+        with connect_as(world.database, "rem_recall") as connection:
+            start.wait()
+            row = connection.execute("select rate_take(%s, %s) as wait", [ISSUER, READER.subject]).fetchone()
+        return int(row["wait"]) if row is not None else -1
+
+    for _ in range(15):
+        world.sql("delete from rate_bucket")
+        start = threading.Barrier(4)
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(take, [start] * 4)) == [0] * 4
 
 
 def test_concurrent_requests_share_one_bucket(world: World) -> None:

@@ -96,18 +96,21 @@ returns int language plpgsql as $$
 declare
   v_tokens double precision;
 begin
-  update rate_bucket b
-    set tokens = least(p_burst, b.tokens + p_rate * greatest(0, extract(epoch from clock_timestamp() - b.refilled_at))) - 1,
-        refilled_at = clock_timestamp()
-    where b.tenant_id = p_tenant and b.principal_id = p_principal
-      and least(p_burst, b.tokens + p_rate * greatest(0, extract(epoch from clock_timestamp() - b.refilled_at))) >= 1;
-  if found then
-    return 0;
-  end if;
-  insert into rate_bucket values (p_tenant, p_principal, p_burst - 1, clock_timestamp(), null) on conflict do nothing;
-  if found then
-    return 0;
-  end if;
+  -- Twice: the first bucket of a principal may be made by another request in between.
+  for attempt in 1..2 loop
+    update rate_bucket b
+      set tokens = least(p_burst, b.tokens + p_rate * greatest(0, extract(epoch from clock_timestamp() - b.refilled_at))) - 1,
+          refilled_at = clock_timestamp()
+      where b.tenant_id = p_tenant and b.principal_id = p_principal
+        and least(p_burst, b.tokens + p_rate * greatest(0, extract(epoch from clock_timestamp() - b.refilled_at))) >= 1;
+    if found then
+      return 0;
+    end if;
+    insert into rate_bucket values (p_tenant, p_principal, p_burst - 1, clock_timestamp(), null) on conflict do nothing;
+    if found then
+      return 0;
+    end if;
+  end loop;
   update rate_bucket b set alerted_at = clock_timestamp()
     where b.tenant_id = p_tenant and b.principal_id = p_principal
       and (b.alerted_at is null or b.alerted_at < clock_timestamp() - interval '10 minutes');
