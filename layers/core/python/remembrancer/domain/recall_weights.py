@@ -1,4 +1,4 @@
-"""Written by bench/fit_recall.py from LoCoMo conversations 0-4; do not edit."""
+"""Fitted on LoCoMo conversations 0-4 (bench/fit_recall.py; docs/recall.md says how clean the figures are)."""
 
 from __future__ import annotations
 
