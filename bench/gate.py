@@ -3,8 +3,9 @@
 True- and false-positive rates of layer 1 (rules), layer 2 (learned) and both, per corpus and family, split into
 reject and quarantine; `agent-memory-guard` (strict policy) on the same rows; the curve behind the thresholds;
 latencies; and the figures of the PII, secrets and conflict measures. Every row that trains is scored by the
-head that never saw its fold; conversations, preferences and --extra rows by the shipped head, which was not
-trained on them. Nothing in-sample is printed.
+head that never saw its fold; conversations, preferences, held-out and --extra rows by the shipped head, which was
+not trained on them. The rules are not blind: their authors saw what they missed in these corpora, so only the
+held-out and --extra rows judge them fairly.
 """
 
 from __future__ import annotations
