@@ -230,7 +230,7 @@ def test_a_valid_token_passes_with_and_without_bearer(api: Api, claims: dict[str
         {"sub": None},
         {"scope": ["memory/read"]},
     ],
-    ids=str,
+    ids=lambda change: "-".join(f"{name}-{type(value).__name__}" for name, value in change.items()),
 )
 def test_a_wrong_claim_is_unauthenticated(api: Api, claims: dict[str, Any], change: dict[str, Any]) -> None:
     token = signed(api, {name: value for name, value in {**claims, **change}.items() if value is not None})
