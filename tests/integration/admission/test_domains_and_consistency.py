@@ -104,6 +104,10 @@ def test_what_is_said_twice_contradicts_or_looks_alike_is_listed_for_people(worl
     assert world.sql("select * from outbox where kind = 'consistency_report'")
 
 
+# Rows that every request shares: the head of the audit chain, and the buckets of rates.
+OPERATIONAL = {"audit_head", "rate_bucket"}
+
+
 def rows_of(world: World) -> dict[str, set[str]]:
     """The place of every row on disk: an update moves it, a delete removes it."""
     tables = world.sql(
@@ -116,7 +120,7 @@ def rows_of(world: World) -> dict[str, set[str]]:
 
 
 def test_no_write_changes_a_row_that_others_share(world: World) -> None:
-    """Neither a counter nor a statistic: but for the head of the chain and the request's own key, a write adds."""
+    """Neither a counter nor a statistic: but for OPERATIONAL rows and the request's own key, a write adds."""
     upkeep(world)
     relation = {"subject": "Counter", "predicate": "counts", "object": "Nothing"}
     writes = [
@@ -133,7 +137,17 @@ def test_no_write_changes_a_row_that_others_share(world: World) -> None:
         assert reply.status in (200, 201), reply.text
         after = rows_of(world)
         moved = {table for table, places in before.items() if places - after[table]}
-        assert moved <= {"audit_head", "idempotency"}, (path, moved)
+        assert moved <= OPERATIONAL | {"idempotency"}, (path, moved)
+
+
+def test_no_bucket_of_rates_stays_locked_while_a_write_works(world: World) -> None:
+    """The tenant's bucket is everybody's: it is taken from in a transaction of its own, before the write's."""
+    world.ingest("Buckets are filled apart.")
+    [head] = world.sql(
+        "select xmin::text::bigint as by from audit_head where tenant_id = %s", world.tenant_id
+    )
+    buckets = world.sql("select xmin::text::bigint as by from rate_bucket")
+    assert len(buckets) >= 2 and all(bucket["by"] < head["by"] for bucket in buckets)
 
 
 def test_a_new_revision_changes_the_parts_it_retires_and_nothing_else(world: World) -> None:
@@ -142,4 +156,4 @@ def test_a_new_revision_changes_the_parts_it_retires_and_nothing_else(world: Wor
     assert markdown(world, "# A\n\nSecond wording.\n", source_uri="r.md", revision="2").status == 201
     after = rows_of(world)
     moved = {table for table, places in before.items() if places - after[table]}
-    assert moved <= {"audit_head", "memory_version", "relationship"}
+    assert moved <= OPERATIONAL | {"memory_version", "relationship"}

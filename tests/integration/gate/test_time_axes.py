@@ -38,9 +38,12 @@ def believed(world: World, memory: str, **axes: datetime) -> bool:
 
 
 def recalled(world: World, question: str, *memories: str, **axes: datetime) -> list[str]:
-    """Which of these memories the view holds, by recall."""
-    hits = world.recall(question, limit=100, **{name: text(value) for name, value in axes.items()})["hits"]
-    return [hit["memory_id"] for hit in hits if hit["memory_id"] in memories]
+    """Which of these memories the view holds, by recall: also what it is not sure enough of to answer with, for
+    whether it is sure depends on cosines, and those of this embedder mean nothing."""
+    view = {name: text(value) for name, value in axes.items()}
+    answer = world.recall(question, limit=100, include=["nearest"], **view)
+    found = [*answer["hits"], *answer.get("nearest", ())]
+    return [hit["memory_id"] for hit in found if hit["memory_id"] in memories]
 
 
 def test_acme_then_globex(world: World) -> None:
