@@ -78,3 +78,8 @@ def authorize(principal: Principal, action: Action, *, space: UUID | None = None
         raise Problem("forbidden")
     if action == "write" and principal.team_grant != "write":
         raise Problem("forbidden")
+
+
+def may_change_others(principal: Principal) -> bool:
+    """Rows of other owners in the team's space are changed by human reviewers alone."""
+    return principal.human and "reviewer" in principal.capabilities

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.memory import Passages, Place
-from remembrancer.domain.principal import Principal, authorize
+from remembrancer.domain.principal import Principal, authorize, may_change_others
 from remembrancer.domain.problems import Problem
 from remembrancer.domain.requests import IngestRequest
 from remembrancer.flows.admit import Admitted, Candidate, admit
@@ -158,11 +158,6 @@ def target_space(principal: Principal, asked: str | None) -> UUID:
     """The space that was asked for, else the tenant's default. Whether it is allowed, `authorize` says."""
     wanted = asked or principal.settings.default_space
     return principal.private_space if wanted == "private" else principal.team_space
-
-
-def may_change_others(principal: Principal) -> bool:
-    """Rows of other owners in the team's space are changed by human reviewers alone."""
-    return principal.human and "reviewer" in principal.capabilities
 
 
 def _retire(

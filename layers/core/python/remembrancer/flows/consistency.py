@@ -10,8 +10,8 @@ from remembrancer.domain.ids import format_id
 from remembrancer.domain.lookalikes import lookalikes
 from remembrancer.domain.principal import authorize
 from remembrancer.domain.tenant_settings import TenantSettings
-from remembrancer.flows import render
 from remembrancer.flows.context import Call, Services
+from remembrancer.flows.instants import instant
 from remembrancer.store import centroids, consistency, reports, spaces
 from remembrancer.store.database import Unit
 
@@ -41,7 +41,7 @@ def document(unit: Unit, space_ids: Sequence[UUID], settings: TenantSettings) ->
     open_ones = consistency.open_conflicts(unit, space_ids, LISTED)
     alike = _alike(unit, space_ids)
     return {
-        "at": render.instant(unit.now),
+        "at": instant(unit.now),
         "compared_passages": len(newest),
         "near_at": NEAR,
         "counts": {

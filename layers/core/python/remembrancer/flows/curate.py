@@ -9,12 +9,10 @@ from uuid import UUID
 
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.import_requests import MergeRequest, RenewRequest, RetractRequest
-from remembrancer.domain.principal import authorize
+from remembrancer.domain.principal import authorize, may_change_others
 from remembrancer.domain.problems import FieldError, Problem
-from remembrancer.flows import render
-from remembrancer.flows.batch import may_change_others
-from remembrancer.flows.context import Call, Services
-from remembrancer.flows.decide import public_id
+from remembrancer.flows.context import Call, Services, public_id
+from remembrancer.flows.instants import instant
 from remembrancer.flows.keyed import Answer, keyed
 from remembrancer.store import curation, memories
 from remembrancer.store.database import Row, Unit
@@ -46,7 +44,7 @@ def renew(services: Services, call: Call, memory: str, request: RenewRequest) ->
         if expires_at <= unit.now:
             raise Problem("invalid_input", [FieldError("/expires_at", "past", "is over already")])
         version = curation.renew(unit, row, expires_at)
-        return {"status": "renewed", "version": version, "expires_at": render.instant(expires_at)}
+        return {"status": "renewed", "version": version, "expires_at": instant(expires_at)}
 
     return _change(services, call, memory, request, request.version, work)
 

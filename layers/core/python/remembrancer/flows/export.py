@@ -1,30 +1,17 @@
-"""Export: a bundle of what a reviewer may read, as UMP records or JSON lines, written by a job."""
+"""Export: a reviewer asks for a bundle of what they may read. Apart from `bundle`, which sanitizes: a job does it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
-from typing import Any
 from uuid import UUID
 
-from remembrancer.domain.canonical import canonical_json
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.import_requests import ExportRequest
 from remembrancer.domain.principal import Principal, authorize
-from remembrancer.domain.problems import Problem
-from remembrancer.domain.requests import EntityIn, IngestRequest, RelationIn, ValueIn
-from remembrancer.domain.tenant_settings import Space
-from remembrancer.domain.ump import to_ump, ump_id
-from remembrancer.flows import render
 from remembrancer.flows.context import Call, Services
+from remembrancer.flows.jobs import accepted
 from remembrancer.flows.keyed import Answer, keyed
-from remembrancer.flows.stage import accepted
-from remembrancer.store import exports, jobs
-from remembrancer.store.database import Row, Unit
-from remembrancer.store.exports import Graph
-
-PAGE = 500
-MEDIA_TYPE = "application/x-ndjson"
+from remembrancer.store import jobs
+from remembrancer.store.database import Unit
 
 
 def export(services: Services, call: Call, request: ExportRequest) -> Answer:
@@ -32,7 +19,7 @@ def export(services: Services, call: Call, request: ExportRequest) -> Answer:
 
     def allowed(unit: Unit) -> None:
         authorize(unit.principal, "review")
-        for space_id in _spaces(unit.principal, request):
+        for space_id in asked_spaces(unit.principal, request):
             authorize(unit.principal, "read", space=space_id)
 
     with keyed(services, call, request.model_dump(mode="json"), allowed) as start:
@@ -57,113 +44,7 @@ def export(services: Services, call: Call, request: ExportRequest) -> Answer:
         return answer
 
 
-def write_bundle(services: Services, row: Row) -> None:
-    """One line a memory, as this reader may see it; the object first, then the job's end, audited.
-
-    Raises Problem configuration_invalid without an object store.
-    """
-    objects = services.objects
-    if objects is None:
-        raise Problem("configuration_invalid")
-    request = ExportRequest.model_validate(row["request"])
-    credential = jobs.credential_of(row)
-    lines = services.database.read(credential, lambda unit: list(_lines(unit, request)))
-    key = f"bundles/{row['tenant_id']}/{row['job_id']}.jsonl"
-    objects.put(key, "".join(f"{line}\n" for line in lines).encode(), MEDIA_TYPE)
-
-    def finish(unit: Unit) -> bool:
-        found = jobs.lock(unit, row["job_id"])
-        if found is not None:
-            jobs.finish(unit, row["job_id"], result={"records": len(lines)}, object_key=key)
-        unit.audit(
-            "exported" if found is not None else "export_given_up",
-            format_id("job", row["job_id"]),
-            records=len(lines),
-            pii=unit.principal.sees_pii,
-            correlation_id=row["correlation_id"],
-        )
-        return found is not None
-
-    if not services.database.write(credential, finish):
-        objects.delete([key])  # an erasure came between: the bundle may hold what is gone
-
-
-def _spaces(principal: Principal, request: ExportRequest) -> list[UUID]:
+def asked_spaces(principal: Principal, request: ExportRequest) -> list[UUID]:
+    """Those that were named, else all that the principal sees."""
     named = {"private": principal.private_space, "team_shared": principal.team_space}
     return [named[space] for space in request.spaces] if request.spaces else list(principal.visible_spaces)
-
-
-def _lines(unit: Unit, request: ExportRequest) -> Iterator[str]:
-    authorize(unit.principal, "review")
-    spaces = _spaces(unit.principal, request)
-    for space_id in spaces:
-        authorize(unit.principal, "read", space=space_id)
-    after = None
-    while True:
-        rows = exports.page(unit, spaces, request.domains, request.kinds, after, PAGE)
-        graph = exports.graph_of(unit, [row["memory_id"] for row in rows])
-        for row in rows:
-            yield canonical_json(_record(row, graph, unit.principal, request.format))
-        if len(rows) < PAGE:
-            return
-        after = rows[-1]["memory_id"]
-
-
-def _record(row: Row, graph: Graph, principal: Principal, form: str) -> dict[str, Any]:
-    """Exact bytes for a reader with the pii capability; what recall would show for any other."""
-    if form == "jsonl":
-        shown = render.memory(row, principal.team_space, reveal_pii=principal.sees_pii)
-        exact = {name: row[name] for name in ("title", "author", "data_subjects")}
-        return {**shown, "text": row["content"], **exact} if principal.sees_pii else shown
-    private = row["space_id"] == principal.private_space
-    claimed = row["claimed"] or {}
-    created = claimed.get("created")
-    record = to_ump(
-        _request(row, graph, "private" if private else "team_shared"),
-        row["created_at"] if created is None else datetime.fromisoformat(created),
-        claimed,
-    )
-    if principal.sees_pii:
-        return record
-    # The id is a digest of the text: it is made anew from what this reader may see.
-    masked: dict[str, Any] = render.clean(record, reveal_pii=False)
-    return {**masked, "id": ump_id(row["domain"], masked["body"]["text"])}
-
-
-def _request(row: Row, graph: Graph, space: Space) -> IngestRequest:
-    """The memory as the request that would store it again."""
-    return IngestRequest(
-        content=row["content"],
-        title=row["title"],
-        kind=row["kind"],
-        domain=row["domain"],
-        author=row["author"],
-        assertion_kind=row["assertion_kind"],
-        observed_at=row["observed_at"],
-        valid_from=row["valid_from"],
-        valid_to=row["valid_to"],
-        expires_at=row["expires_at"],
-        data_subjects=row["data_subjects"],
-        source_uri=row["source_uri"],
-        revision=row["revision"],
-        entities=[EntityIn(**entity) for entity in graph.entities.get(row["memory_id"], [])],
-        relations=[_relation(edge) for edge in graph.edges.get(row["memory_id"], [])],
-        target_space=space,
-    )
-
-
-def _relation(edge: Row) -> RelationIn:
-    value = None
-    if edge["value_type"] is not None:
-        value = ValueIn(type=edge["value_type"], value=edge["value_original"], unit=edge["value_unit"])
-    return RelationIn(
-        subject=edge["subject"],
-        subject_kind=edge["subject_kind"],
-        predicate=edge["predicate_key"],
-        object=edge["object"],
-        object_kind=edge["object_kind"],
-        value=value,
-        polarity=edge["polarity"],
-        valid_from=edge["valid_from"],
-        valid_to=edge["valid_to"],
-    )

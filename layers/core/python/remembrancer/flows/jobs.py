@@ -1,19 +1,35 @@
-"""How far long work is."""
+"""Long work as its caller sees it: the answer that it is taken on, and how far it is."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
 
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.principal import authorize
 from remembrancer.domain.problems import Problem
 from remembrancer.flows.context import Call, Services, public_id
 from remembrancer.flows.instants import instant
+from remembrancer.flows.keyed import Answer, Keyed
 from remembrancer.store import jobs
 from remembrancer.store.database import Unit
 
 LINK_S = 300
 """How long a link to a bundle works."""
+
+
+def accepted(unit: Unit, start: Keyed, call: Call, job_id: UUID, shown: Mapping[str, Any]) -> Answer:
+    """202: the last step of the write that made the job."""
+    public = format_id("job", job_id)
+    body = {
+        "job_id": public,
+        "location": f"/v1/jobs/{public}",
+        "status": "working",
+        **shown,
+        "correlation_id": call.correlation_id,
+    }
+    return start.answer(unit, 202, body, [job_id])
 
 
 def job_status(services: Services, call: Call, job: str) -> dict[str, Any]:

@@ -9,10 +9,9 @@ from remembrancer.domain.ids import format_id
 from remembrancer.domain.principal import authorize
 from remembrancer.domain.problems import Problem
 from remembrancer.domain.trust_requests import LegalHoldReleaseRequest, LegalHoldRequest
-from remembrancer.flows import render
-from remembrancer.flows.context import Call, Services
+from remembrancer.flows.context import Call, Services, public_id
 from remembrancer.flows.cursors import Cursors
-from remembrancer.flows.decide import public_id
+from remembrancer.flows.instants import instant
 from remembrancer.flows.keyed import Answer, keyed
 from remembrancer.flows.selectors import Selector, selector, unnamed, witness
 from remembrancer.flows.signed import signed, spend
@@ -54,7 +53,7 @@ def place(services: Services, call: Call, request: LegalHoldRequest) -> Answer:
                 "hold_id": hold_id,
                 "memory_ids": held,
                 "not_found": gone,
-                "placed_at": render.instant(unit.now),
+                "placed_at": instant(unit.now),
                 "correlation_id": call.correlation_id,
             }
             return start.answer(unit, 201, body, present)
@@ -89,7 +88,7 @@ def release(services: Services, call: Call, hold: str, request: LegalHoldRelease
             unit.alert("legal_hold_released", shown)
             body = {
                 "hold_id": shown,
-                "released_at": render.instant(unit.now),
+                "released_at": instant(unit.now),
                 "correlation_id": call.correlation_id,
             }
             return start.answer(unit, 200, body, [])
@@ -117,9 +116,9 @@ def list_holds(services: Services, call: Call, cursor: str | None, limit: int) -
                     "memory_ids": [format_id("mem", memory_id) for memory_id in row["memory_ids"]],
                     "reason": row["reason"],
                     "case_reference": row["case_reference"],
-                    "placed_at": render.instant(row["placed_at"]),
+                    "placed_at": instant(row["placed_at"]),
                     "placed_by": format_id("prin", row["placed_by"]),
-                    "released_at": render.instant(row["released_at"]),
+                    "released_at": instant(row["released_at"]),
                     "released_by": None
                     if row["released_by"] is None
                     else format_id("prin", row["released_by"]),

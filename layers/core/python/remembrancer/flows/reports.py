@@ -13,10 +13,9 @@ from remembrancer.domain.ids import format_id
 from remembrancer.domain.principal import authorize
 from remembrancer.domain.problems import Problem
 from remembrancer.domain.tenant_settings import TenantSettings
-from remembrancer.flows import render
-from remembrancer.flows.context import Call, Services
+from remembrancer.flows.context import Call, Services, public_id
 from remembrancer.flows.cursors import Cursors, instant_and_id
-from remembrancer.flows.decide import public_id
+from remembrancer.flows.instants import instant
 from remembrancer.store import reports, retention
 from remembrancer.store.database import Row, Unit
 
@@ -45,7 +44,7 @@ def decayed(
             more = cursors.encode(unit.tenant_id, "decayed", filters, last)
         private = unit.principal.private_space
         return {
-            "at": render.instant(moment),
+            "at": instant(moment),
             "memories": [
                 _shown(row, "private" if row["space_id"] == private else "team_shared") for row in page
             ],
@@ -72,7 +71,7 @@ def list_reports(services: Services, call: Call, cursor: str | None, limit: int)
             "reports": [
                 {
                     "report_id": format_id("rep", row["report_id"]),
-                    "created_at": render.instant(row["created_at"]),
+                    "created_at": instant(row["created_at"]),
                     "counts": row["counts"],
                 }
                 for row in page
@@ -136,8 +135,8 @@ def decay_document(unit: Unit, settings: TenantSettings) -> dict[str, Any]:
         kinds[which] = kinds.get(which, 0) + row["n"]
     shared = _team_space(unit)
     return {
-        "at": render.instant(at),
-        "until": render.instant(until),
+        "at": instant(at),
+        "until": instant(until),
         "retention": settings.retention.model_dump(),
         "counts": counts,
         "by_kind": by_kind,
@@ -177,7 +176,7 @@ def _shown(row: Row, space: str) -> dict[str, Any]:
         "owner_id": format_id("prin", row["owner_id"]),
         "space": space,
         "kind": row["kind"],
-        "created_at": render.instant(row["created_at"]),
-        "expiry": render.instant(row["expiry"]),
+        "created_at": instant(row["created_at"]),
+        "expiry": instant(row["expiry"]),
         "retention_reason": row["retention_reason"],
     }

@@ -10,6 +10,7 @@ from remembrancer.domain.ids import format_id
 from remembrancer.flows.batch import outcome, publish, writable_space
 from remembrancer.flows.context import Call, Services
 from remembrancer.flows.index import MAX_PASSAGES, cut_text, embedded
+from remembrancer.flows.jobs import accepted
 from remembrancer.flows.keyed import Answer, Keyed
 from remembrancer.flows.records import Judged
 from remembrancer.store import jobs, memories, spaces
@@ -77,19 +78,6 @@ def stage_import(
     answer, job_id = services.database.write(call.credential, commit)
     services.start_job(start.principal.tenant_id, job_id)
     return answer
-
-
-def accepted(unit: Unit, start: Keyed, call: Call, job_id: UUID, shown: Mapping[str, Any]) -> Answer:
-    """202: the last step of the write that made the job."""
-    public = format_id("job", job_id)
-    body = {
-        "job_id": public,
-        "location": f"/v1/jobs/{public}",
-        "status": "working",
-        **shown,
-        "correlation_id": call.correlation_id,
-    }
-    return start.answer(unit, 202, body, [job_id])
 
 
 def _audit_refused(unit: Unit, judged: Judged, call: Call) -> None:

@@ -11,8 +11,8 @@ from remembrancer.domain.ids import format_id
 from remembrancer.domain.principal import Credential
 from remembrancer.domain.problems import Problem
 from remembrancer.flows.batch import Item, outcome, publish
+from remembrancer.flows.bundle import write_bundle
 from remembrancer.flows.context import Services
-from remembrancer.flows.export import write_bundle
 from remembrancer.flows.index import cut_text
 from remembrancer.store import jobs
 from remembrancer.store.database import Row, Unit
