@@ -80,7 +80,10 @@ def test_every_operation_answers_what_it_declares(tenant: World, route: Route, m
         assert str(reply.status) in declared, reply.status
         problem = reply.headers["Content-Type"].startswith("application/problem+json")
         assert problem == (reply.status >= 400)
-        assert isinstance(reply.json, dict)
+        lines = (
+            reply.text.splitlines() if reply.headers["Content-Type"] == "application/x-ndjson" else [reply.text]
+        )
+        assert all(isinstance(json.loads(line), dict) for line in lines)
 
     check()
 

@@ -196,6 +196,6 @@ IDS = {
 def path_with(path: str, digits: str = "0" * 32) -> str:
     """The path with an id of the right kind in it, if it has one."""
     if "{id}" not in path:
-        return path
+        return f"{path}?name=Ana" if path == "/v1/entities" else path
     head = path.split("/")[2]
     return path.replace("{id}", f"{IDS[head]}_{digits}")

@@ -41,7 +41,12 @@ from tests.integration.world import (
     wired,
 )
 
-WRITES = [(f, r) for f, r in routes() if r.method in ("POST", "PATCH", "PUT")]
+WRITES = [
+    (f, r)
+    for f, r in routes()
+    if r.method in ("POST", "PATCH", "PUT")
+    and r.path != "/v1/ingest/ump"  # free-form records: tests/integration/admission
+]
 NAMES = [f"{r.method} {r.path}" for _, r in WRITES]
 PEOPLE = {"review": REVIEWER, "audit": AUDITOR, "admin": ADMIN}
 CANARY = "zq9-canary-7731"
@@ -377,12 +382,7 @@ def test_bad_query_parameters(world: World, query: str) -> None:
     for function, route in routes():
         listing = route.method == "GET" and "{id}" not in route.path and function.name != "system"
         takes = route.path == "/v1/proposals" if name == "status" else listing
-        if not takes or route.path in (
-            "/v1/settings",
-            "/v1/principals",
-            "/v1/audit/verify",
-            "/v1/stats/review",
-        ):
+        if not takes or (query == "limit=201" and route.path == "/v1/audit/export"):  # its pages are longer
             continue
         with logged() as log:
             reply = world.call(caller(route), "GET", f"{route.path}?{query}")

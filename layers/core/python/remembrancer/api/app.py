@@ -6,16 +6,18 @@ route that the manifest does not give this function cannot be registered.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, get_type_hints
 from uuid import UUID
 
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
+from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from remembrancer import observability
 from remembrancer.api.body import check_media_type, parse_body
@@ -80,6 +82,7 @@ class Api:
         self.function = entry
         self.public_bases = public_bases
         self.registered: set[tuple[str, str]] = set()
+        self._handles: dict[tuple[str, str], Callable[..., Any]] = {}
         self.resolver = APIGatewayRestResolver(
             enable_validation=True,
             response_validation_error_http_code=500,
@@ -103,6 +106,7 @@ class Api:
 
         def decorate(handle: F) -> F:
             register(handle)
+            self._handles[(method, path)] = handle
             return handle
 
         return decorate
@@ -137,6 +141,8 @@ class Api:
         if len(path) > MAX_PATH:
             raise Problem("not_found")
         route = self._current(event)
+        if not route.signed:  # a signed request has no query at all: its signature says so
+            self._check_query(event, route)
         return Call(
             credential=credential,
             correlation_id=_correlation_id(event),
@@ -145,6 +151,13 @@ class Api:
             idempotency_key=_idempotency_key(event) if route.idempotent else None,
             signed=_signed_parts(event, self.public_bases) if route.signed else None,
         )
+
+    def _check_query(self, event: Mapping[str, Any], route: RouteEntry) -> None:
+        """Unknown parameters are errors, as unknown fields of a body are."""
+        given = event.get("multiValueQueryStringParameters") or {}
+        if not given.keys() <= _query_names(self._handles[(route.method, route.path)]):
+            error = FieldError("/query", "unknown_field", "has a parameter that is not known")
+            raise Problem("invalid_input", [error])
 
     def _entry(self, method: str, path: str) -> RouteEntry:
         for entry in self.function.routes:
@@ -179,6 +192,17 @@ class Api:
 
     def _not_found(self, _: NotFoundError) -> Response[str]:
         return self._problem(Problem("not_found"))
+
+
+@functools.cache
+def _query_names(handle: Callable[..., Any]) -> frozenset[str]:
+    """The query parameters that a handler declares, under the names they have on the wire."""
+    found = set()
+    for name, hint in get_type_hints(handle, include_extras=True).items():
+        for mark in getattr(hint, "__metadata__", ()):
+            if isinstance(mark, Query):
+                found.add(mark.alias or name)
+    return frozenset(found)
 
 
 def answer(given: Answer) -> Response[str]:

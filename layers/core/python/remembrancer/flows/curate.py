@@ -140,7 +140,7 @@ def _lock(unit: Unit, memory_id: UUID) -> Row:
     Raises Problem not_found for what the principal does not see, forbidden for what it may not change.
     """
     found = memories.get(unit, memory_id)
-    if found is None:
+    if found is None or found["held_for"]:
         raise Problem("not_found")
     authorize(unit.principal, "write", space=found["space_id"])
     own = found["owner_id"] == unit.principal.principal_id
@@ -149,10 +149,8 @@ def _lock(unit: Unit, memory_id: UUID) -> Row:
     memories.lock(unit, "space", [found["space_id"].bytes], shared=True)
     memories.lock(unit, "target", [memory_id.bytes])
     row = memories.get(unit, memory_id)
-    if row is None:
+    if row is None or row["held_for"]:
         raise Problem("not_found")
-    if row["held_for"]:
-        raise Problem("invalid_target", [FieldError("", "held", "the memory is held")])
     return row
 
 
