@@ -40,8 +40,8 @@ from remembrancer.flows import work  # noqa: E402
 from remembrancer.flows.bootstrap import BootstrapRequest, bootstrap  # noqa: E402
 from remembrancer.flows.context import Services  # noqa: E402
 from remembrancer.store.database import Database, connect  # noqa: E402
-from remembrancer.store.memories import vector_text  # noqa: E402
 from remembrancer.store.migrate import migrate  # noqa: E402
+from remembrancer.store.vectors import vector_text  # noqa: E402
 
 PEOPLE = ("Ana", "Bruno", "Carla", "Dario", "Elena", "Farid", "Greta", "Hugo", "Ines", "Jonas")
 THINGS = (

@@ -14,7 +14,7 @@ from remembrancer.flows.context import Call, Services
 from remembrancer.flows.keyed import Answer, Keyed
 from remembrancer.flows.selectors import Selected, Selector, select, selector, unnamed, witness
 from remembrancer.flows.signed import signed, spend
-from remembrancer.store import erasure, jobs, legal, memories, selection, spaces
+from remembrancer.store import erasure, jobs, legal, locks, selection, spaces
 from remembrancer.store.database import Row, Unit
 
 
@@ -152,7 +152,7 @@ def _lock(services: Services, unit: Unit, named: Selector) -> _Found:
         if named.kind == "memory_ids"
         else spaces.every(unit)
     )
-    memories.lock(unit, "space", [space_id.bytes for space_id in concerned])
+    locks.lock(unit, "space", [space_id.bytes for space_id in concerned])
     selected = select(unit, named)
     rows = erasure.find(unit, selected.memories)
     held = _on_hold(services, unit)

@@ -15,7 +15,7 @@ from remembrancer.flows.instants import instant
 from remembrancer.flows.keyed import Answer, keyed
 from remembrancer.flows.selectors import Selector, selector, unnamed, witness
 from remembrancer.flows.signed import signed, spend
-from remembrancer.store import erasure, legal, memories, spaces
+from remembrancer.store import erasure, legal, locks, spaces
 from remembrancer.store.database import Unit
 
 
@@ -139,5 +139,5 @@ def _present(unit: Unit, named: Selector) -> list[UUID]:
         if named.subject is not None
         else [row["space_id"] for row in erasure.find(unit, named.ids)]
     )
-    memories.lock(unit, "space", [space_id.bytes for space_id in concerned], shared=True)
+    locks.lock(unit, "space", [space_id.bytes for space_id in concerned], shared=True)
     return [row["memory_id"] for row in erasure.find(unit, named.ids)]

@@ -8,7 +8,7 @@ from remembrancer.domain.memory import Passages
 from remembrancer.domain.tenant_settings import TenantSettings
 from remembrancer.store import visibility
 from remembrancer.store.database import Unit
-from remembrancer.store.memories import vector_text
+from remembrancer.store.vectors import vector_text
 
 UNROUTED = "global"
 """The domain of what lies near no other: it has no centroid."""

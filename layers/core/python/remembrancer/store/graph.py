@@ -12,7 +12,7 @@ from remembrancer.domain.requests import EntityIn, RelationIn
 from remembrancer.domain.time_rules import Window
 from remembrancer.domain.values import canonical_value
 from remembrancer.store.database import Row, Unit
-from remembrancer.store.memories import lock
+from remembrancer.store.locks import lock
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 from remembrancer.domain.memory import Passages, PassageText
 from remembrancer.domain.principal import Credential
 from remembrancer.store.database import Row, Unit
-from remembrancer.store.memories import vector_text
+from remembrancer.store.vectors import vector_text
 
 if TYPE_CHECKING:
     from remembrancer.domain.ports import Vectors

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -15,31 +13,8 @@ from remembrancer.domain.terms import index_row
 from remembrancer.domain.time_rules import Window
 from remembrancer.store import visibility
 from remembrancer.store.database import Row, Unit
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-
-def vector_text(vector: NDArray[Any]) -> str:
-    """pgvector's text form of one vector."""
-    return "[" + ",".join(f"{x:.7g}" for x in vector.tolist()) + "]"
-
-
-def lock(unit: Unit, kind: str, keys: Collection[bytes], *, shared: bool = False) -> None:
-    """Advisory locks until the end of the transaction, always taken in the order of their numbers.
-
-    Order of kinds everywhere: space, target, content, entity, relationship (model.md).
-    """
-    numbers = sorted(
-        {
-            int.from_bytes(
-                hashlib.sha256(kind.encode() + unit.tenant_id.bytes + key).digest()[:8], "big", signed=True
-            )
-            for key in keys
-        }
-    )
-    function = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
-    unit.run(f"select {function}(n) from unnest(%(numbers)s::bigint[]) as n", {"numbers": numbers})
+from remembrancer.store.locks import lock as lock
+from remembrancer.store.vectors import vector_text
 
 
 def find_duplicate(unit: Unit, dedup_key: bytes) -> Row | None:

@@ -12,7 +12,7 @@ from uuid import UUID
 from remembrancer.domain.terms import scoped
 from remembrancer.store import terms, visibility
 from remembrancer.store.database import Row, Unit
-from remembrancer.store.memories import vector_text
+from remembrancer.store.vectors import vector_text
 
 if TYPE_CHECKING:
     from remembrancer.domain.ports import Vectors
