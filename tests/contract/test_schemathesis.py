@@ -81,7 +81,9 @@ def test_every_operation_answers_what_it_declares(tenant: World, route: Route, m
         problem = reply.headers["Content-Type"].startswith("application/problem+json")
         assert problem == (reply.status >= 400)
         lines = (
-            reply.text.splitlines() if reply.headers["Content-Type"] == "application/x-ndjson" else [reply.text]
+            reply.text.splitlines()
+            if reply.headers["Content-Type"] == "application/x-ndjson"
+            else [reply.text]
         )
         assert all(isinstance(json.loads(line), dict) for line in lines)
 
