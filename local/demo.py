@@ -239,12 +239,15 @@ def _decide(api: Api, captured: Mapping[str, Mapping[str, Any]]) -> dict[str, st
     _say(f"a decision on other bytes than those shown: {drifted['status']} {drifted['code']}")
     began = time.monotonic()
     memories = {}
-    for start in range(0, len(rows), BATCH):
-        batch = {"rows": rows[start : start + BATCH]}
-        answer = api.call("robin", "POST", "/v1/proposals/decide", batch)
+    left = rows
+    while left:
+        answer = api.call("robin", "POST", "/v1/proposals/decide", {"rows": left[:BATCH]})
         for outcome in answer["rows"]:
+            if outcome["outcome"] == "not_attempted":  # the time of one request was over: ask again
+                continue
             _need(outcome["outcome"] == "done", f"a decision failed: {outcome.get('code')}")
             memories[ours[outcome["proposal_id"]]] = outcome["memory_id"]
+        left = [row for row in left if ours[row["proposal_id"]] not in memories]
     _say(f"{len(memories)} approved in {time.monotonic() - began:.1f} s, each in a transaction of its own")
     strip = api.call("robin", "GET", "/v1/stats/review")
     if strip["warning"]:
