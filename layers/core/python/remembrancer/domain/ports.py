@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 from uuid import UUID
 
 if TYPE_CHECKING:  # numpy costs 60 ms at import: functions that do not embed must not pay it
     import numpy as np
     from numpy.typing import NDArray
+
+    from remembrancer.domain.assessment import Conversation
 
     Vectors = NDArray[np.float32]
     """Shape (n, 384), each row of L2 norm 1."""
@@ -25,6 +28,19 @@ class ObjectStoreUnavailable(Exception):
 
 class ClassifierUnavailable(Exception):
     """Layer 2 of the screen cannot answer."""
+
+
+class ProviderUnavailable(Exception):
+    """The assessor's model gave no answer. Holds a kind and a code of our own, never text of the provider.
+
+    `throttled`, `timeout` and `unavailable` pass with time; `refused` (credentials, model id, a parameter)
+    does not.
+    """
+
+    def __init__(self, kind: Literal["throttled", "timeout", "refused", "unavailable"], code: str) -> None:
+        super().__init__(f"{kind}: {code}")
+        self.kind = kind
+        self.code = code
 
 
 class Clock(Protocol):
@@ -78,3 +94,32 @@ class ScreenModel(Protocol):
 
     def scores(self, texts: Sequence[str]) -> list[float]:
         """For each text of one request the probability 0..1 that it is an attack: the maximum over its windows."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model said, unread, and why it ended.
+
+    `truncated` (the output limit) and `malformed` answers are invalid turns. `blocked` means that a guardrail
+    or a content filter of the provider refused the texts: no turn would change that, so it is treated as a
+    rejection of the batch.
+    Tokens are those the provider counted, cached input included; 0 for the embedded rules.
+    """
+
+    text: str
+    model: str
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int = 0
+    stop: Literal["complete", "truncated", "malformed", "blocked"] = "complete"
+
+
+class Assessor(Protocol):
+    """Judges whether evidence supports proposals. Its answer is only text until the domain has validated it."""
+
+    @property
+    def name(self) -> str:
+        """`rules`, `bedrock` or `openai`: shown in the result."""
+
+    def answer(self, conversation: Conversation) -> Answer:
+        """Exactly one model call, never retried here. Raises ProviderUnavailable."""
