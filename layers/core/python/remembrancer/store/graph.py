@@ -257,7 +257,7 @@ def _upsert_edge(unit: Unit, by: Supported, edge: _Edge) -> UUID:
         """
         insert into support (tenant_id, support_id, space_id, relationship_id, version, memory_id, occurrence_id)
         values (%(tenant)s, %(id)s, %(space)s, %(relationship)s, %(version)s, %(memory)s, %(occurrence)s)
-        on conflict (tenant_id, relationship_id, version, memory_id, occurrence_id) do nothing
+        on conflict do nothing
         """,
         {
             "tenant": unit.tenant_id,
