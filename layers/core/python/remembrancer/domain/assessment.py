@@ -281,18 +281,18 @@ _Value = TypeVar("_Value")
 
 
 @cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+def _adapters() -> dict[Any, TypeAdapter[Any]]:
+    return {kind: TypeAdapter(kind) for kind in (AssessmentRequest, Assessment, Conversation)}
 
 
 def _dump(kind: type[_Value], value: _Value) -> dict[str, Any]:
-    document: dict[str, Any] = _adapter(kind).dump_python(value, mode="json")
+    document: dict[str, Any] = _adapters()[kind].dump_python(value, mode="json")
     return document
 
 
 def _load(kind: type[_Value], document: Mapping[str, Any]) -> _Value:
     try:
-        value: _Value = _adapter(kind).validate_python(document)
+        value: _Value = _adapters()[kind].validate_python(document)
     except ValidationError:  # its text shows the content
         raise ValueError("not a document of this kind") from None
     return value
