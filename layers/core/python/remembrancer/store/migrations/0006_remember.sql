@@ -27,6 +27,7 @@ create table attempt (
   turn int not null default 0 check (turn between 0 and 3),
   -- While it works: what was asked, what was found, what the assessor said. Gone when it is over.
   request jsonb,
+  screened jsonb not null, -- the screen's report and the pii flag of each evidence item, as judged at the door
   context jsonb,
   assessment jsonb,
   -- What erasure finds an attempt by: subjects, bytes, and the rows whose text it was shown or speaks of.
@@ -190,8 +191,6 @@ grant update (state, token, request_hash, request, context, assessment, data_sub
 grant insert on outbox to rem_remember, rem_remember_prepare, rem_remember_check, rem_remember_commit,
   rem_remember_failed;
 grant select on principal to rem_remember, rem_remember_prepare, rem_remember_check, rem_remember_commit;
-grant execute on function resolve_principal(text, text), rate_take(text, text)
-  to rem_remember, rem_remember_prepare, rem_remember_check, rem_remember_commit;
 grant execute on function audit_append_many(jsonb) to rem_remember, rem_remember_prepare, rem_remember_check,
   rem_remember_commit, rem_remember_failed;
 
