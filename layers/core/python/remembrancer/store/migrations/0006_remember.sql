@@ -148,45 +148,41 @@ end $$;
 
 -- The front: takes a request on, waits for its end, calls it off.
 grant select, insert on attempt to rem_remember;
-grant update (state, token, status, result, request, context, assessment, content_shas, finished_at, expires_at)
-  on attempt to rem_remember;
-grant delete on attempt_vector to rem_remember;
 
 -- The first phase reads what is known.
 grant select on attempt, checkpoint to rem_remember_prepare;
-grant update (turn, context, assessment, refs) on attempt to rem_remember_prepare;
-grant select, insert, delete on attempt_vector to rem_remember_prepare;
+grant update (turn) on attempt to rem_remember_prepare;
+grant insert on attempt_vector to rem_remember_prepare;
 grant select on memory, memory_version, passage, occurrence, hold_out, entity, entity_name, mention, predicate,
   relationship, support, conflict, space to rem_remember_prepare;
 
 -- The check of an answer.
 grant select on attempt to rem_remember_check;
-grant update (turn, assessment) on attempt to rem_remember_check;
+grant update (turn) on attempt to rem_remember_check;
 grant select, insert on checkpoint, exchange to rem_remember_check;
 
 -- The commit.
-grant select on attempt, attempt_vector to rem_remember_commit;
-grant update (state, status, result, refs, request, context, assessment, content_shas, finished_at, expires_at)
-  on attempt to rem_remember_commit;
-grant delete on attempt_vector to rem_remember_commit;
+grant select on attempt to rem_remember_commit;
 grant select, insert on memory, memory_version, passage, occurrence, hold_out, entity, entity_name, mention, predicate,
   relationship, support, conflict to rem_remember_commit;
 grant update (superseded_at, superseded_by) on memory_version, relationship to rem_remember_commit;
 grant select on space to rem_remember_commit;
 
--- The end of what went wrong, by the step that saw it or by the one that is told of it.
+-- Whoever may write the end of an attempt; the last two are told of it and work for no principal.
+grant update (state, status, result, refs, request, context, assessment, finished_at, expires_at) on attempt
+  to rem_remember, rem_remember_prepare, rem_remember_check, rem_remember_commit, rem_remember_failed, rem_sweep;
+grant select, delete on attempt_vector
+  to rem_remember, rem_remember_prepare, rem_remember_check, rem_remember_commit, rem_remember_failed;
 grant select on attempt to rem_remember_failed;
-grant update (state, token, status, result, request, context, assessment, content_shas, finished_at, expires_at)
-  on attempt to rem_remember_failed, rem_remember_prepare, rem_remember_check, rem_sweep;
-grant update (token) on attempt to rem_remember_commit;
-grant select, delete on attempt_vector to rem_remember_failed, rem_remember_check;
-grant select, insert on exchange to rem_remember_failed;
 
 -- Diagnostics, the janitor, erasure.
 grant select on attempt, exchange to rem_audit;
-grant select, delete on attempt, attempt_vector, checkpoint, exchange to rem_sweep, rem_purge;
-grant update (state, token, request_hash, request, context, assessment, data_subjects, content_shas, refs, status,
-  result, finished_at, expires_at) on attempt to rem_purge;
+grant select, delete on attempt, attempt_vector, checkpoint, exchange to rem_sweep;
+grant update (content_shas) on attempt to rem_sweep;
+grant select on attempt to rem_purge;
+grant select, delete on attempt_vector, checkpoint, exchange to rem_purge;
+grant update (state, request_hash, request, screened, context, assessment, data_subjects, content_shas, refs, result)
+  on attempt to rem_purge;
 
 grant insert on outbox to rem_remember, rem_remember_prepare, rem_remember_check, rem_remember_commit,
   rem_remember_failed;

@@ -1,0 +1,39 @@
+"""The deadlines of one attempt: absolute, anchored at its entry, an earlier one of the caller wins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+TOTAL = timedelta(seconds=180)
+ASSESSMENT = timedelta(seconds=160)
+EMBEDDING_ENDS = timedelta(seconds=170)
+EMBEDDING = timedelta(seconds=10)
+COMMIT = timedelta(seconds=10)
+LEASE = timedelta(seconds=190)
+"""Of the key, from entry, never renewed: longer than any work may last, so an expired one has no living owner."""
+
+
+@dataclass(frozen=True)
+class Deadlines:
+    """`total` is entry + TOTAL or the caller's own deadline, whichever is earlier."""
+
+    entered_at: datetime
+    total: datetime
+
+    @property
+    def assessment(self) -> datetime:
+        return min(self.entered_at + ASSESSMENT, self.total)
+
+    def embedding(self, begun: datetime) -> datetime:
+        """The end of an embedding phase that begins now."""
+        return min(begun + EMBEDDING, self.entered_at + EMBEDDING_ENDS, self.total)
+
+    def commit(self, begun: datetime) -> datetime:
+        return min(begun + COMMIT, self.total)
+
+
+def deadline(entered_at: datetime, asked: datetime | None) -> datetime:
+    """The whole attempt's, given the caller's own."""
+    latest = entered_at + TOTAL
+    return latest if asked is None else min(latest, asked)
