@@ -12,6 +12,8 @@ from uuid import UUID
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from remembrancer.domain.ports import MachineUnavailable
+
 SLOT_S = 5
 
 _log = logging.getLogger(__name__)
@@ -26,14 +28,20 @@ class _Machine:
         self._client = client
 
     def _start(self, name: str, given: Mapping[str, str]) -> None:
+        failure = self._try(name, given)
+        if failure is not None:
+            _log.warning("machine_start_failed", extra={"code": failure})
+
+    def _try(self, name: str, given: Mapping[str, str]) -> str | None:
+        """The code of the failure, if any; an execution that runs already is none."""
         try:
             self._states().start_execution(stateMachineArn=self._arn, name=name, input=json.dumps(given))
         except ClientError as error:
-            code = error.response["Error"]["Code"]
-            if code != "ExecutionAlreadyExists":
-                _log.warning("machine_start_failed", extra={"code": code})
+            code: str = error.response["Error"]["Code"]
+            return None if code == "ExecutionAlreadyExists" else code
         except BotoCoreError as error:
-            _log.warning("machine_start_failed", extra={"code": type(error).__name__})
+            return type(error).__name__
+        return None
 
     def _states(self) -> Any:
         if self._client is None:
@@ -57,3 +65,13 @@ class JobStart(_Machine):
 
     def __call__(self, tenant_id: UUID, job_id: UUID) -> None:
         self._start(str(job_id), {"tenant_id": str(tenant_id), "job_id": str(job_id)})
+
+
+class AttemptStart(_Machine):
+    """Begins the workflow of an attempt, once: its caller waits, and so is told of a failure."""
+
+    def __call__(self, attempt_id: UUID) -> None:
+        """Raises MachineUnavailable."""
+        failure = self._try(str(attempt_id), {"attempt_id": str(attempt_id)})
+        if failure is not None:
+            raise MachineUnavailable(failure)

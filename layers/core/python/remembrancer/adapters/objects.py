@@ -31,6 +31,18 @@ class S3Objects:
             ChecksumAlgorithm="SHA256",
         )
 
+    def get(self, key: str) -> bytes | None:
+        try:
+            found: bytes = self._s3().get_object(Bucket=self._bucket, Key=key)["Body"].read()
+        except ClientError as error:
+            code = error.response.get("Error", {}).get("Code", "unknown")
+            if code == "NoSuchKey":
+                return None
+            raise ObjectStoreUnavailable(code) from None
+        except (BotoCoreError, OSError) as error:  # the body breaks off as an OSError of urllib3
+            raise ObjectStoreUnavailable(type(error).__name__) from None
+        return found
+
     def delete(self, keys: Sequence[str]) -> None:
         for start in range(0, len(keys), _PAGE):
             objects = [{"Key": key} for key in keys[start : start + _PAGE]]

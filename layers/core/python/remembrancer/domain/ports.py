@@ -26,6 +26,10 @@ class ObjectStoreUnavailable(Exception):
     """The bucket does not answer."""
 
 
+class MachineUnavailable(Exception):
+    """The state machine could not be started."""
+
+
 class ClassifierUnavailable(Exception):
     """Layer 2 of the screen cannot answer."""
 
@@ -74,10 +78,14 @@ class MacKeys(Protocol):
 
 
 class ObjectStore(Protocol):
-    """Bundles and reports, in a bucket of our own. A fault is raised as ObjectStoreUnavailable."""
+    """Bundles, reports and what workflows hand on, in a bucket of our own. A fault is raised as
+    ObjectStoreUnavailable."""
 
     def put(self, key: str, body: bytes, media_type: str) -> None:
         """Write one object."""
+
+    def get(self, key: str) -> bytes | None:
+        """The object, or None when there is none."""
 
     def delete(self, keys: Sequence[str]) -> None:
         """Remove objects; one that is not there is removed already."""

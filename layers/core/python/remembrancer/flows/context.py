@@ -9,7 +9,7 @@ from typing import Protocol
 from uuid import UUID
 
 from remembrancer.domain.ids import Prefix, parse_id
-from remembrancer.domain.ports import Clock, Embedder, Ids, MacKeys, ObjectStore, ScreenModel
+from remembrancer.domain.ports import Assessor, Clock, Embedder, Ids, MacKeys, ObjectStore, ScreenModel
 from remembrancer.domain.principal import Credential
 from remembrancer.domain.problems import Problem
 from remembrancer.domain.screen_thresholds import QUARANTINE_AT, REJECT_AT
@@ -55,7 +55,11 @@ class Services:
     start_job: Callable[[UUID, UUID], None] = lambda tenant_id, job_id: None
     """Wakes the worker after the commit that made a job; its schedule finds what nobody woke it for."""
     objects: ObjectStore | None = None
-    """Set for the functions that write or link bundles and reports."""
+    """Set for the functions that write or link bundles and reports, or hand texts on to the model's caller."""
+    start_attempt: Callable[[UUID], None] | None = None
+    """Starts the workflow of a remember attempt; raises MachineUnavailable. Set for the function that takes them on."""
+    assessor: Assessor | None = None
+    """Set for the one function that talks to a model; its name alone for those that must know which it is."""
     verify_signature: SignatureVerifier | None = None
     """Set for the functions with signed routes."""
 
@@ -85,6 +89,8 @@ class Call:
     idempotency_key: str | None = None
     signed: SignedParts | None = None
     """Set on signed routes."""
+    received_at: datetime | None = None
+    """When the gateway took the request."""
 
 
 def public_id(prefix: Prefix, text: str) -> UUID:

@@ -169,6 +169,25 @@ class Database:
         )
         return [(row["tenant_id"], TenantSettings.model_validate(row["settings"])) for row in rows]
 
+    def attempt(self, attempt_id: UUID) -> tuple[UUID, Credential] | None:
+        """Whose an attempt is and the credential that its work goes on with: a workflow knows its id alone.
+
+        The request was counted against its rate when it came in, so what follows of it is not.
+        """
+        rows = self._transact(
+            lambda c: Unit(c, UUID(int=0), datetime.min, self._new_id, None),
+            lambda unit: unit.rows("select * from resolve_attempt(%(id)s)", {"id": attempt_id}),
+            read_only=True,
+            audited=False,
+        )
+        if not rows:
+            return None
+        [row] = rows
+        self._counted = Credential(
+            row["issuer"], row["subject"], frozenset(row["scopes"]), frozenset(row["groups"])
+        )
+        return row["tenant_id"], self._counted
+
     def migrate(self, migrate: Callable[[Connection], T]) -> T:
         """Hand the bare connection to the migrations, which open their own transactions."""
         return migrate(self._open())
