@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar, get_type_hints
 from uuid import UUID
 
@@ -22,6 +23,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from remembrancer import observability
 from remembrancer.api.body import check_media_type, parse_body
 from remembrancer.domain import import_requests as _import_requests  # noqa: F401 - names its fields
+from remembrancer.domain import remember_requests as _remember_requests  # noqa: F401 - names its fields
 from remembrancer.domain import requests
 from remembrancer.domain import trust_requests as _trust_requests  # noqa: F401 - names its fields
 from remembrancer.domain.ports import EmbeddingUnavailable
@@ -150,7 +152,12 @@ class Api:
             route=f"{method} {route.path}",
             idempotency_key=_idempotency_key(event) if route.idempotent else None,
             signed=_signed_parts(event, self.public_bases) if route.signed else None,
+            received_at=_received_at(event),
         )
+
+    def header(self, name: str) -> str | None:
+        """A header of the request in progress; its lines joined."""
+        return _headers(self.resolver.current_event.raw_event).get(name.lower())
 
     def _check_query(self, event: Mapping[str, Any], route: RouteEntry) -> None:
         """Unknown parameters are errors, as unknown fields of a body are."""
@@ -263,11 +270,22 @@ def _field_error(error: Mapping[str, Any]) -> FieldError:
 
 # Pydantic's messages of these types quote only our own bounds; of the others some quote the input.
 _SAFE = ("missing", "string_too_long", "string_too_short", "too_long", "too_short", "greater_than_equal")
-_OWN = ("instant", "blank", "source", "window", "value", "one_object", "one_selector")
+_OWN = ("instant", "blank", "source", "window", "value", "one_object", "one_selector", "refusal")
+
+_OF_REMEMBER = (
+    "key", "number", "unique", "source_revision", "one_name", "one_key", "unique_ref", "evidence_index", "coverage",
+)  # fmt: skip
 
 
 def _message(error: Mapping[str, Any]) -> str:
-    if error["type"] in (*_SAFE, *_OWN, "less_than_equal", "literal_error", "string_pattern_mismatch"):
+    if error["type"] in (
+        *_SAFE,
+        *_OWN,
+        *_OF_REMEMBER,
+        "less_than_equal",
+        "literal_error",
+        "string_pattern_mismatch",
+    ):
         return str(error["msg"])
     return "is not of the type or form that is asked for"
 
@@ -310,6 +328,12 @@ def _signed_parts(event: Mapping[str, Any], bases: tuple[str, ...]) -> SignedPar
         body=(event.get("body") or "").encode(),
         query=bool(event.get("queryStringParameters") or event.get("multiValueQueryStringParameters")),
     )
+
+
+def _received_at(event: Mapping[str, Any]) -> datetime | None:
+    """When the gateway took the request, on its own clock."""
+    epoch_ms = (event.get("requestContext") or {}).get("requestTimeEpoch")
+    return None if epoch_ms is None else datetime.fromtimestamp(epoch_ms / 1000, UTC)
 
 
 def _correlation_id(event: Mapping[str, Any]) -> str:

@@ -18,7 +18,6 @@ from remembrancer.domain.requests import (
     EntityName,
     Instant,
     PredicateKey,
-    PublicId,
     Subject,
     ValueIn,
     check_window,
@@ -71,6 +70,9 @@ Scalar = Annotated[
     | Annotated[float, AfterValidator(_finite)],
     Field(union_mode="smart"),
 ]
+MemoryId = Annotated[str, StringConstraints(pattern=r"^mem_[0-9a-f]{32}$")]
+EntityId = Annotated[str, StringConstraints(pattern=r"^ent_[0-9a-f]{32}$")]
+RelationshipId = Annotated[str, StringConstraints(pattern=r"^rel_[0-9a-f]{32}$")]
 Version = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
@@ -89,7 +91,7 @@ class EvidenceIn(Closed):
     source_key: ShortText | None = None
     source_revision: ShortText | None = None
     previous_source_revision: ShortText | None = None
-    supersedes_evidence_ids: Annotated[list[PublicId], Field(max_length=50), AfterValidator(_unique)] = Field(
+    supersedes_evidence_ids: Annotated[list[MemoryId], Field(max_length=50), AfterValidator(_unique)] = Field(
         default_factory=list
     )
     labels: Annotated[list[Label], Field(max_length=20), AfterValidator(_unique)] = Field(
@@ -124,7 +126,7 @@ class EntityRef(Closed):
     """By name, to be resolved; or by an id, an exact constraint that is revalidated."""
 
     name: EntityName | None = None
-    known_entity_id: PublicId | None = None
+    known_entity_id: EntityId | None = None
     entity_kind: EntityKind = "other"
 
     @model_validator(mode="after")
@@ -157,7 +159,7 @@ class ObjectRef(Closed):
 
 
 class CorrectionTarget(Closed):
-    relationship_id: PublicId
+    relationship_id: RelationshipId
     expected_version: Version
 
 
@@ -174,7 +176,7 @@ class RelationshipIn(Closed):
         Field(min_length=1, max_length=MAX_EVIDENCE),
         AfterValidator(_unique),
     ]
-    known_evidence_ids: Annotated[list[PublicId], Field(max_length=20), AfterValidator(_unique)] = Field(
+    known_evidence_ids: Annotated[list[MemoryId], Field(max_length=20), AfterValidator(_unique)] = Field(
         default_factory=list
     )
     """Read-only context; never newly submitted evidence."""
@@ -206,6 +208,10 @@ class RememberRequest(Closed):
         if cited != set(range(len(self.evidence))):
             raise PydanticCustomError("coverage", "at least one relationship cites each evidence item")
         return self
+
+
+class CancelRequest(Closed):
+    """Nothing needs to be said."""
 
 
 def hashed_form(request: RememberRequest) -> dict[str, Any]:

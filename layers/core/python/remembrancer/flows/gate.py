@@ -137,13 +137,13 @@ def _second_layer(services: Services, texts: dict[str, str]) -> dict[str, Any]:
         reason = {"reason": "classifier_unavailable"} if policy.required else {}
         return {"verdict": verdict, **reason}
     try:
-        score = max(model.scores([text for at, text in texts.items() if _is_prose(at, text)]), default=0.0)
+        score = max(model.scores([text for at, text in texts.items() if is_prose(at, text)]), default=0.0)
     except ClassifierUnavailable:
         return {"verdict": Verdict.QUARANTINE, "reason": "classifier_unavailable"}
-    return {"verdict": _by_score(score, policy), "score": round(score, 4), "model": model.model_id}
+    return {"verdict": by_score(score, policy), "score": round(score, 4), "model": model.model_id}
 
 
-def _is_prose(pointer: str, text: str) -> bool:
+def is_prose(pointer: str, text: str) -> bool:
     """Whether layer 2 can judge it: sentences, not labels. It was trained on sentences, and a lone word such as
     a source's name says nothing; the rules read those all the same."""
     if pointer.rsplit("/", 1)[-1] in _LABELS:
@@ -151,7 +151,7 @@ def _is_prose(pointer: str, text: str) -> bool:
     return len(text.split()) >= PROSE_WORDS or len(text) >= PROSE_CHARACTERS
 
 
-def _by_score(score: float, policy: ScreenPolicy) -> Verdict:
+def by_score(score: float, policy: ScreenPolicy) -> Verdict:
     if score >= policy.reject_at:
         return Verdict.REJECT
     return Verdict.QUARANTINE if score >= policy.quarantine_at else Verdict.CLEAN

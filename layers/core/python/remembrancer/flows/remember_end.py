@@ -1,0 +1,74 @@
+"""The end of an attempt that failed: one typed terminal document, written once, whoever is told of it first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from remembrancer.domain.canonical import canonical_json
+from remembrancer.domain.ids import format_id
+from remembrancer.domain.problems import CATALOGUE, Code, FieldError, Problem, to_document
+from remembrancer.domain.remember_requests import CONTRACT_VERSION
+from remembrancer.store import attempts
+from remembrancer.store.database import Row, Unit
+
+MAX_ERRORS = 100
+
+
+def failure(row: Row, problem: Problem) -> dict[str, Any]:
+    """The terminal document of a failed attempt: a problem document that has the members of a result too."""
+    told = Problem(
+        problem.code,
+        problem.errors[:MAX_ERRORS] or [FieldError("", problem.code, problem.entry.title)],
+        next_action=problem.next_action,
+        extensions={
+            **problem.extensions,
+            "contract_version": CONTRACT_VERSION,
+            "attempt_id": format_id("att", row["attempt_id"]),
+            "state": "failed",
+            "evidence": [],
+            "relationships": [],
+            "warnings": [],
+        },
+    )
+    return to_document(told, row["correlation_id"])
+
+
+def end(unit: Unit, row: Row, problem: Problem) -> bool:
+    """Write the failure, audited, unless there is a terminal result already. The row need not be locked."""
+    retryable = problem.entry.retryable
+    done = attempts.finish(
+        unit,
+        row["attempt_id"],
+        state="failed_retryable" if retryable else "failed_final",
+        status=problem.status,
+        result=canonical_json(failure(row, problem)),
+    )
+    if done:
+        unit.audit(
+            "remember_failed",
+            format_id("att", row["attempt_id"]),
+            code=problem.code,
+            retryable=retryable,
+            correlation_id=row["correlation_id"],
+        )
+    return done
+
+
+def abandon(unit: Unit, limit: int) -> int:
+    """Attempts whose lease ran out become retryable failures: nobody works on them; how many."""
+    return sum(end(unit, row, Problem("request_timeout")) for row in attempts.abandoned(unit, limit))
+
+
+def code_of(error: str) -> Code:
+    """The code behind the name of an error in a state machine (api/tasks.py names classes after codes)."""
+    if error == "States.Timeout":
+        return "request_timeout"
+    for code in CATALOGUE:
+        if error == class_name(code):
+            return code
+    return "internal_failure"
+
+
+def class_name(code: str) -> str:
+    """`provider_unavailable` as a state machine sees it: `ProviderUnavailable`."""
+    return "".join(word.capitalize() for word in code.split("_"))
