@@ -383,6 +383,8 @@ def test_the_quarantine_is_released_and_rejected_by_people(world: World) -> None
     assert world.call(READER, "GET", f"/v1/memories/{other}").status == 404
     assert world.sql("select content from memory where memory_id = %s", other.removeprefix("mem_"))
     assert world.call(REVIEWER, "POST", f"/v1/quarantine/{other}/release", right).code == "already_decided"
+    listed = [m["memory_id"] for m in world.call(REVIEWER, "GET", "/v1/quarantine").json["memories"]]
+    assert other not in listed
 
 
 # Batches --------------------------------------------------------------------------------------------------

@@ -51,4 +51,8 @@ def _number(text: str) -> str:
     if number == 0:
         return "0"
     plain = format(number, "f")
-    return plain.rstrip("0").rstrip(".") if "." in plain else plain
+    shortest = plain.rstrip("0").rstrip(".") if "." in plain else plain
+    # What is stored is read again, by this function too.
+    if not _NUMBER.fullmatch(shortest):
+        raise ValueError("more than sixty digits before or after the point")
+    return shortest

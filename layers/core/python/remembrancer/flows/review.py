@@ -159,9 +159,11 @@ def _proposal(unit: Unit, row: Row) -> dict[str, Any]:
         "valid_from": body.get("valid_from"),
         "valid_to": body.get("valid_to"),
         "memory_expires_at": body.get("expires_at"),
+        "source_uri": shown.get("source_uri"),
+        "revision": shown.get("revision"),
         "data_subjects": shown.get("data_subjects", []),
         "entities": shown.get("entities", []),
-        "relations": shown.get("relations", []),
+        "relations": [_relation(one) for one in shown.get("relations", [])],
         "source_prompt": render.clean(row["source_prompt"], reveal_pii=reveal),
         "source_prompt_verdict": None
         if row["source_prompt"] is None
@@ -192,6 +194,20 @@ def _proposal(unit: Unit, row: Row) -> dict[str, Any]:
         "decision": render.clean(row["decision"], reveal_pii=reveal),
         "memory_id": None if row["memory_id"] is None else format_id("mem", row["memory_id"]),
     }
+
+
+def _relation(shown: dict[str, Any]) -> dict[str, Any]:
+    """Numbers that a browser would round are shown as text: an edit sends back what it was shown."""
+    value = shown.get("value")
+    if value is None or not isinstance(value["value"], int | float) or _survives_a_browser(value["value"]):
+        return shown
+    return {**shown, "value": {**value, "value": str(value["value"])}}
+
+
+def _survives_a_browser(number: int | float) -> bool:
+    if isinstance(number, int):
+        return abs(number) < 2**53
+    return not number.is_integer()
 
 
 def _screen(stored: dict[str, Any], shown: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:

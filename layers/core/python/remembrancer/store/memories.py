@@ -333,7 +333,7 @@ def superseded(unit: Unit, memory_id: UUID) -> list[UUID]:
 
 
 def quarantined(unit: Unit, after: UUID | None, limit: int) -> list[Row]:
-    """Memories with an open hold-out that a person may close, oldest first, keyset by memory id."""
+    """Memories that are held and not kept out for good, oldest first, keyset by memory id."""
     return unit.rows(
         """
         select m.*, v.version, v.valid_from, v.valid_to, v.expires_at,
@@ -344,6 +344,8 @@ def quarantined(unit: Unit, after: UUID | None, limit: int) -> list[Row]:
         where m.tenant_id = %(tenant)s
           and exists (select from hold_out h where h.tenant_id = m.tenant_id and h.memory_id = m.memory_id
                       and h.closed_at is null)
+          and not exists (select from hold_out h where h.tenant_id = m.tenant_id and h.memory_id = m.memory_id
+                          and h.closed_at is null and h.reason = 'rejected')
           and (%(after)s::uuid is null or m.memory_id > %(after)s)
         order by m.memory_id limit %(limit)s
         """,
