@@ -6,10 +6,11 @@ as JSON. `plan` joins request, context and assessment into steps that need no re
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
@@ -29,14 +30,47 @@ from remembrancer.domain.assessment import (
     Split,
     ValueView,
 )
+from remembrancer.domain.canonical import digest
+from remembrancer.domain.digests import dedup_key
 from remembrancer.domain.memory import PassageText
 from remembrancer.domain.requests import EntityKind
+from remembrancer.domain.tenant_settings import Kind
 
 MAX_CANDIDATES = 50
 """Entities that bear the name of one endpoint."""
 MAX_PREDICATES = 100
 """Predicates offered for one proposal."""
 MAX_DUPLICATES = 10
+
+
+def evidence_key(space_id: UUID, owner_id: UUID, content: str) -> bytes:
+    """What makes two submissions the same evidence: space, owner and bytes."""
+    return digest({"evidence": 1, "space": space_id.bytes, "owner": owner_id.bytes, "content": content})
+
+
+def text_keys(space_id: UUID, owner_id: UUID, content: str, domain: str) -> list[bytes]:
+    """The keys under which a memory of just this text may lie, whichever path brought it. `domain` is the one that
+    a text without a domain is filed under by the other paths."""
+    plain = [
+        dedup_key(
+            space_id=space_id,
+            content=content,
+            title=None,
+            kind=kind,
+            domain=domain,
+            valid_from=None,
+            valid_to=None,
+            source_uri=None,
+            revision=None,
+        )
+        for kind in get_args(Kind)
+    ]
+    return [evidence_key(space_id, owner_id, content), *plain]
+
+
+def text_sha(rendered: str) -> bytes:
+    """What the vector of a rendered passage is kept under."""
+    return hashlib.sha256(rendered.encode()).digest()
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,235 @@
+"""What an attempt reads before it asks the assessor, and again under the locks of its commit."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from remembrancer.store import visibility
+from remembrancer.store.database import Row, Unit
+from remembrancer.store.vectors import vector_text
+
+REGISTRY = 2_000
+"""Predicates of a space that are ranked for an attempt; named ones are always among them."""
+
+_LIVE_MEMORY = f"""
+select m.memory_id, v.version, m.space_id, m.owner_id, m.content, m.dedup_key, m.admitted_by, v.valid_from, v.valid_to,
+       v.expires_at
+from memory m
+join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id and v.superseded_by is null
+where m.tenant_id = %(tenant)s and {visibility.live()}
+"""
+
+
+def _view(unit: Unit) -> dict[str, Any]:
+    return {"tenant": unit.tenant_id, **visibility.view(unit.principal.settings, unit.now)}
+
+
+def same_text(unit: Unit, space_id: UUID, owner_id: UUID, keys: Collection[bytes]) -> list[Row]:
+    """Live memories of that owner and space under one of these keys, oldest first: {memory_id, version, content,
+    dedup_key, ...}."""
+    return unit.rows(
+        _LIVE_MEMORY
+        + " and m.dedup_key = any (%(keys)s) and m.space_id = %(space)s and m.owner_id = %(owner)s"
+        + " order by m.memory_id",
+        {**_view(unit), "keys": list(keys), "space": space_id, "owner": owner_id},
+    )
+
+
+def live_memories(unit: Unit, memory_ids: Collection[UUID]) -> dict[UUID, Row]:
+    """Those of them that this reader is shown now."""
+    if not memory_ids:
+        return {}
+    rows = unit.rows(
+        _LIVE_MEMORY + " and m.memory_id = any (%(ids)s)", {**_view(unit), "ids": sorted(memory_ids)}
+    )
+    return {row["memory_id"]: row for row in rows}
+
+
+def near(
+    unit: Unit,
+    space_id: UUID,
+    owner_id: UUID,
+    vectors: Sequence[Any],
+    contract: str,
+    floor: float,
+    limit: int,
+) -> list[Row]:
+    """Live memories of that owner and space, at least `floor` (cosine) near to one of the passages, nearest first:
+    {memory_id, version, content, cosine}."""
+    found: dict[UUID, Row] = {}
+    for vector in vectors:
+        rows = unit.rows(
+            f"""
+            select * from (
+              select m.memory_id, v.version, m.content, 1 - (p.embedding <=> %(vector)s::halfvec) as cosine
+              from passage p {visibility.JOIN}
+              where p.tenant_id = %(tenant)s and p.space_id = %(space)s and p.contract = %(contract)s
+                and m.owner_id = %(owner)s and v.superseded_by is null and {visibility.live()}
+              order by p.embedding <=> %(vector)s::halfvec limit %(limit)s
+            ) as nearest where cosine >= %(floor)s
+            """,
+            {
+                **_view(unit),
+                "vector": vector_text(vector),
+                "space": space_id,
+                "owner": owner_id,
+                "contract": contract,
+                "floor": floor,
+                "limit": limit,
+            },
+        )
+        for row in rows:
+            if row["memory_id"] not in found or row["cosine"] > found[row["memory_id"]]["cosine"]:
+                found[row["memory_id"]] = row
+    return sorted(found.values(), key=lambda row: (-row["cosine"], row["memory_id"]))[:limit]
+
+
+def generation(unit: Unit, space_id: UUID) -> int:
+    """Of a space of the principal's. Raises LookupError for another."""
+    row = unit.row(
+        "select generation from space where tenant_id = %(tenant)s and space_id = %(space)s",
+        {"tenant": unit.tenant_id, "space": space_id},
+    )
+    if row is None:
+        raise LookupError("no such space")
+    current: int = row["generation"]
+    return current
+
+
+def sources(unit: Unit, space_id: UUID, owner_id: UUID, keys: Collection[str]) -> dict[str, Row]:
+    """{source_id, revision} by key."""
+    if not keys:
+        return {}
+    rows = unit.rows(
+        """
+        select source_key, source_id, revision from evidence_source
+        where tenant_id = %(tenant)s and space_id = %(space)s and owner_id = %(owner)s
+          and sha256(convert_to(source_key, 'UTF8')) = any (
+            select sha256(convert_to(k, 'UTF8')) from unnest(%(keys)s::text[]) as k)
+        """,
+        {"tenant": unit.tenant_id, "space": space_id, "owner": owner_id, "keys": sorted(keys)},
+    )
+    return {row["source_key"]: row for row in rows}
+
+
+def bearers(unit: Unit, space_id: UUID, keys: Collection[str]) -> dict[str, list[Row]]:
+    """The entities that bear each of these names, canonical bearers first: {entity_id, kind, name, aliases}. What
+    was merged into another is that other."""
+    if not keys:
+        return {}
+    found: dict[str, list[Row]] = {}
+    for row in unit.rows(
+        """
+        select distinct on (n.name_key, e.entity_id) n.name_key, e.entity_id, e.kind, c.name,
+               array(select a.name from entity_name a where a.tenant_id = e.tenant_id and a.entity_id = e.entity_id
+                     and not a.canonical order by a.name_key collate "C") as aliases
+        from entity_name n
+        join entity f on f.tenant_id = n.tenant_id and f.entity_id = n.entity_id
+        join entity e on e.tenant_id = f.tenant_id and e.entity_id = coalesce(f.merged_into, f.entity_id)
+        join entity_name c on c.tenant_id = e.tenant_id and c.entity_id = e.entity_id and c.canonical
+        where n.tenant_id = %(tenant)s and n.space_id = %(space)s and n.name_key = any (%(keys)s)
+        order by n.name_key, e.entity_id, n.canonical desc
+        """,
+        {"tenant": unit.tenant_id, "space": space_id, "keys": sorted(keys)},
+    ):
+        found.setdefault(row["name_key"], []).append(row)
+    return found
+
+
+def entities(unit: Unit, space_id: UUID, entity_ids: Collection[UUID]) -> dict[UUID, Row]:
+    """Entities of the space that are not part of another: {entity_id, kind, name, name_key, aliases}."""
+    if not entity_ids:
+        return {}
+    rows = unit.rows(
+        """
+        select e.entity_id, e.kind, c.name, c.name_key,
+               array(select a.name from entity_name a where a.tenant_id = e.tenant_id and a.entity_id = e.entity_id
+                     and not a.canonical order by a.name_key collate "C") as aliases
+        from entity e
+        join entity_name c on c.tenant_id = e.tenant_id and c.entity_id = e.entity_id and c.canonical
+        where e.tenant_id = %(tenant)s and e.space_id = %(space)s and e.entity_id = any (%(ids)s)
+          and e.merged_into is null
+        """,
+        {"tenant": unit.tenant_id, "space": space_id, "ids": sorted(entity_ids)},
+    )
+    return {row["entity_id"]: row for row in rows}
+
+
+def merged(unit: Unit, entity_ids: Collection[UUID]) -> dict[UUID, UUID]:
+    """Which of these entities are there, and what each is now: itself, or what it was merged into."""
+    if not entity_ids:
+        return {}
+    rows = unit.rows(
+        "select entity_id, coalesce(merged_into, entity_id) as now from entity"
+        " where tenant_id = %(tenant)s and entity_id = any (%(ids)s)",
+        {"tenant": unit.tenant_id, "ids": sorted(entity_ids)},
+    )
+    return {row["entity_id"]: row["now"] for row in rows}
+
+
+def predicates(unit: Unit, space_id: UUID, keys: Collection[str]) -> list[Row]:
+    """The registry of the space: {predicate_key, kind, cardinality, subject_kinds, object_kinds, aliases}; of a
+    long one the named (by key or alias) and the newest."""
+    return unit.rows(
+        """
+        select p.predicate_key, p.kind, p.cardinality, p.subject_kinds, p.object_kinds,
+               array(select distinct a.alias from predicate_alias a where a.tenant_id = p.tenant_id
+                     and a.space_id = p.space_id and a.predicate_key = p.predicate_key order by a.alias) as aliases
+        from predicate p
+        where p.tenant_id = %(tenant)s and p.space_id = %(space)s
+        order by p.predicate_key = any (%(keys)s) or exists (
+                   select from predicate_alias a where a.tenant_id = p.tenant_id and a.space_id = p.space_id
+                     and a.predicate_key = p.predicate_key and a.alias = any (%(keys)s)) desc,
+                 p.created_at desc, p.predicate_key collate "C"
+        limit %(limit)s
+        """,
+        {"tenant": unit.tenant_id, "space": space_id, "keys": sorted(keys), "limit": REGISTRY},
+    )
+
+
+_FACT = """relationship_id, version, owner_id, subject_id, predicate_key, object_id, value_type, value_canonical,
+  value_original, value_unit, polarity, valid_from, valid_to"""
+
+
+def relationships(unit: Unit, space_id: UUID, relationship_ids: Collection[UUID]) -> dict[UUID, Row]:
+    """The current versions."""
+    if not relationship_ids:
+        return {}
+    rows = unit.rows(
+        f"""
+        select {_FACT} from relationship
+        where tenant_id = %(tenant)s and space_id = %(space)s and relationship_id = any (%(ids)s)
+          and superseded_at is null
+        """,
+        {"tenant": unit.tenant_id, "space": space_id, "ids": sorted(relationship_ids)},
+    )
+    return {row["relationship_id"]: row for row in rows}
+
+
+def facts(unit: Unit, space_id: UUID, places: Collection[tuple[UUID, str]]) -> list[Row]:
+    """All owners' current facts of these subjects under these predicates, in a fixed order."""
+    if not places:
+        return []
+    ordered = sorted(places)
+    return unit.rows(
+        f"""
+        select {_FACT} from relationship
+        where tenant_id = %(tenant)s and space_id = %(space)s and superseded_at is null
+          and (subject_id, predicate_key) in (
+            select * from unnest(%(subjects)s::uuid[], %(predicates)s::text[]))
+        order by relationship_id
+        """,
+        {
+            "tenant": unit.tenant_id,
+            "space": space_id,
+            "subjects": [subject for subject, _ in ordered],
+            "predicates": [predicate for _, predicate in ordered],
+        },
+    )
+
+
+def kinds_of(rows: Sequence[Row]) -> Mapping[str, tuple[str, str]]:
+    """(kind, cardinality) by key, of rows of `predicates`."""
+    return {row["predicate_key"]: (row["kind"], row["cardinality"]) for row in rows}
