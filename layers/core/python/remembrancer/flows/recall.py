@@ -290,8 +290,7 @@ def _hits(
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """The hits that fit, with what lies around them when asked and affordable; {tokens, omitted}."""
     chosen = [ranked.candidates[index] for index, _ in wanted]
-    versions = {row["passage_id"]: row["version"] for row in ranked.found.rows}
-    rows = search.hydrate(unit, [c.passage_id for c in chosen], [versions[c.passage_id] for c in chosen])
+    rows = search.hydrate(unit, [ranked.found.rows[index] for index, _ in wanted])
     by_passage = {row["passage_id"]: row for row in rows}
     rows = [by_passage[c.passage_id] for c in chosen if c.passage_id in by_passage]
     keep = packing.distinct([row["content"] for row in rows], [row["author"] for row in rows])[

@@ -46,10 +46,9 @@ def verify(services: Services, call: Call, request: VerifyRequest) -> dict[str, 
                 vector,
                 services.embedder.contract,
             )
-            versions = {row["passage_id"]: row["version"] for row in ranked.found.rows}
-            best = [ranked.candidates[index].passage_id for index in ranked.best[:SEARCHED]]
-            found = {r["passage_id"]: r for r in search.hydrate(unit, best, [versions[b] for b in best])}
-            rows = [found[passage] for passage in best if passage in found]
+            best = [ranked.found.rows[index] for index in ranked.best[:SEARCHED]]
+            found = {row["memory_id"]: row for row in search.hydrate(unit, best)}
+            rows = [found[row["memory_id"]] for row in best if row["memory_id"] in found]
         matches = [(row, match(request.claim, row["content"])) for row in rows]
         opposed = _opposed(unit, request.claim)
         return {

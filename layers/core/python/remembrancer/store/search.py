@@ -92,7 +92,7 @@ class Asking:
 
 @dataclass(frozen=True)
 class Found:
-    """`rows` = {space_id, passage_id, memory_id, version, ordinal, words, asks, dated, author, source_key,
+    """`rows` = {space_id, passage_id, memory_id, version, ordinal, span_start, span_end, words, asks, dated, author, source_key,
     sequence, happened, cosine, tf, bm25}: candidates of all legs and what lies around the best of them.
     `passages` and `holding` (one number a form) are the statistics that ranked them; `exact` tells how."""
 
@@ -122,7 +122,7 @@ _ASKED = "(case p.space_id when %(space_0)s then %(terms_0)s::bigint[] else %(te
 _TF = f"""case when p.terms && {_ASKED} then
   array(select cardinality(array_positions(p.terms, asked.term))
         from unnest({_ASKED}) with ordinality as asked(term, place) order by asked.place) end"""
-_ROW = """p.space_id, p.passage_id, p.memory_id, v.version, p.ordinal, p.words, p.asks, p.dated, m.author,
+_ROW = """p.space_id, p.passage_id, p.memory_id, v.version, p.ordinal, p.span_start, p.span_end, p.words, p.asks, p.dated, m.author,
   m.source_key, m.sequence, coalesce(m.observed_at, m.created_at) as happened"""
 
 
@@ -317,19 +317,28 @@ def _indexed(unit: Unit, asking: Asking, filters: Filters, parameters: Mapping[s
     return Found(rows, known.passages, known.holding, False)
 
 
-def hydrate(unit: Unit, passage_ids: list[UUID], versions: list[int]) -> list[Row]:
-    """Everything a hit shows, for passages found by the legs, with the version each was found under."""
-    return unit.rows(
+def hydrate(unit: Unit, found: Sequence[Row]) -> list[Row]:
+    """Everything a hit shows, for rows of `Found`, each with the version it was found under."""
+    # Laterals that stay apart keep the order of joins: from the few rows asked for, by their keys.
+    rows = unit.rows(
         """
-        select p.passage_id, p.span_start, p.span_end, m.*, v.version, v.valid_from, v.valid_to, v.expires_at,
+        select m.*, v.version, v.valid_from, v.valid_to, v.expires_at,
                v.created_at as version_created_at, v.superseded_at, v.superseded_by
-        from unnest(%(passages)s::uuid[], %(versions)s::int[]) as wanted(passage_id, version)
-        join passage p on p.tenant_id = %(tenant)s and p.passage_id = wanted.passage_id
-        join memory m on m.tenant_id = p.tenant_id and m.memory_id = p.memory_id
-        join memory_version v on v.tenant_id = p.tenant_id and v.memory_id = p.memory_id and v.version = wanted.version
+        from unnest(%(memories)s::uuid[], %(versions)s::int[]) as wanted(memory_id, version)
+        cross join lateral (select m.* from memory m
+          where m.tenant_id = %(tenant)s and m.memory_id = wanted.memory_id offset 0) m
+        cross join lateral (select v.* from memory_version v
+          where v.tenant_id = %(tenant)s and v.memory_id = wanted.memory_id and v.version = wanted.version offset 0) v
         """,
-        {"tenant": unit.tenant_id, "passages": passage_ids, "versions": versions},
+        {
+            "tenant": unit.tenant_id,
+            "memories": [row["memory_id"] for row in found],
+            "versions": [row["version"] for row in found],
+        },
     )
+    spans = {row["memory_id"]: row for row in found}
+    kept = ("passage_id", "span_start", "span_end")
+    return [{**row, **{name: spans[row["memory_id"]][name] for name in kept}} for row in rows]
 
 
 def context(
