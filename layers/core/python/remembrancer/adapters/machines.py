@@ -12,6 +12,7 @@ from uuid import UUID
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from remembrancer.domain.ids import format_id
 from remembrancer.domain.ports import MachineUnavailable
 
 SLOT_S = 5
@@ -72,6 +73,7 @@ class AttemptStart(_Machine):
 
     def __call__(self, attempt_id: UUID) -> None:
         """Raises MachineUnavailable."""
-        failure = self._try(str(attempt_id), {"attempt_id": str(attempt_id)})
+        name = format_id("att", attempt_id)
+        failure = self._try(name, {"attempt_id": name})
         if failure is not None:
             raise MachineUnavailable(failure)

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from remembrancer import observability
-from remembrancer.domain.problems import Problem
+from remembrancer.domain.ports import ProviderUnavailable
+from remembrancer.domain.problems import Problem, class_name
 
 T = TypeVar("T")
 Handler = Callable[[dict[str, Any], object], T]
@@ -17,13 +18,17 @@ Handler = Callable[[dict[str, Any], object], T]
 
 def task(handler: Handler[T]) -> Handler[T]:
     """Raises, for a Problem `database_resuming`, an exception of class DatabaseResuming (the state machine
-    retries by class name); for anything else, InternalFailure."""
+    retries by class name); for a provider that throttles ProviderThrottled; for anything else, InternalFailure."""
 
     def handle(event: dict[str, Any], context: object) -> T:
         try:
             return handler(event, context)
         except Problem as problem:
             raise _coded(problem.code) from None
+        except ProviderUnavailable as error:
+            observability.failure(error, kind=error.kind, code=error.code)
+            throttled = error.kind == "throttled"
+            raise _coded("provider_throttled" if throttled else "provider_unavailable") from None
         except Exception as error:  # noqa: BLE001 - the last line: logged by class, raised by code
             observability.failure(error)
             raise _coded("internal_failure") from None
@@ -34,6 +39,5 @@ def task(handler: Handler[T]) -> Handler[T]:
 
 
 def _coded(code: str) -> Exception:
-    name = "".join(word.capitalize() for word in code.split("_"))
-    failure: Exception = type(name, (Exception,), {})(code)
+    failure: Exception = type(class_name(code), (Exception,), {})(code)
     return failure

@@ -115,6 +115,12 @@ CATALOGUE: Mapping[Code, Entry] = {
     "request_timeout": Entry(504, "The request took too long.", "retry_same_request", True),
 }
 
+
+def class_name(code: str) -> str:
+    """`provider_unavailable` as a state machine sees it, as the name of an exception's class: `ProviderUnavailable`."""
+    return "".join(word.capitalize() for word in code.split("_"))
+
+
 _STANDARD_MEMBERS = frozenset(
     (
         "type",

@@ -9,12 +9,14 @@ from typing import Protocol
 from uuid import UUID
 
 from remembrancer.domain.ids import Prefix, parse_id
-from remembrancer.domain.ports import Assessor, Clock, Embedder, Ids, MacKeys, ObjectStore, ScreenModel
+from remembrancer.domain.ports import Clock, Embedder, Ids, MacKeys, ObjectStore, ScreenModel
 from remembrancer.domain.principal import Credential
 from remembrancer.domain.problems import Problem
 from remembrancer.domain.screen_thresholds import QUARANTINE_AT, REJECT_AT
 from remembrancer.domain.signing import KeyRecord, VerifiedSignature
 from remembrancer.store.database import Database
+
+DUPLICATE_FLOOR = 0.75
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,10 @@ class Services:
     """Set for the functions that write or link bundles and reports, or hand texts on to the model's caller."""
     start_attempt: Callable[[UUID], None] | None = None
     """Starts the workflow of a remember attempt; raises MachineUnavailable. Set for the function that takes them on."""
-    assessor: Assessor | None = None
-    """Set for the one function that talks to a model; its name alone for those that must know which it is."""
+    assessor_id: str = ""
+    """Which assessor and model judge: a validated answer is reused of the same one only."""
+    duplicate_floor: float = DUPLICATE_FLOOR
+    """The least cosine at which stored evidence is offered to the assessor as a duplicate."""
     verify_signature: SignatureVerifier | None = None
     """Set for the functions with signed routes."""
 

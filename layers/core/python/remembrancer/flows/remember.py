@@ -249,7 +249,7 @@ def _outcome(row: Row, *, replayed: bool = False) -> Outcome:
 
 def _was_cancelled(row: Row) -> bool:
     """A second cancel is answered like the first."""
-    return row["state"] == "failed_final" and json.loads(row["result"])["code"] == "cancelled"
+    return row["state"] == "failed_final" and bool(json.loads(row["result"])["code"] == "cancelled")
 
 
 def _same_key(call: Call, request: RememberRequest) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
 
 from remembrancer.domain.canonical import canonical_json
 from remembrancer.domain.ids import format_id
-from remembrancer.domain.problems import CATALOGUE, Code, FieldError, Problem, to_document
+from remembrancer.domain.problems import CATALOGUE, Code, FieldError, Problem, class_name, to_document
 from remembrancer.domain.remember_requests import CONTRACT_VERSION
+from remembrancer.domain.remember_work import keys
+from remembrancer.flows.context import Services
 from remembrancer.store import attempts
 from remembrancer.store.database import Row, Unit
 
@@ -59,16 +63,38 @@ def abandon(unit: Unit, limit: int) -> int:
     return sum(end(unit, row, Problem("request_timeout")) for row in attempts.abandoned(unit, limit))
 
 
+def record_failure(services: Services, attempt_id: UUID, error: str) -> bool:
+    """The typed terminal result of an attempt that ended otherwise, if it has none; whether it had none.
+
+    `error` is a state machine's error name or a status of its execution. What it left in the work bucket is gone.
+    """
+    found = services.database.attempt(attempt_id)
+    if found is None:
+        return False
+    tenant_id, _ = found
+    problem = Problem(code_of(error))
+
+    def write(unit: Unit) -> bool:
+        row = attempts.lock(unit, attempt_id)
+        return row is not None and end(unit, row, problem)
+
+    written = services.database.job(tenant_id, write, audited=False)
+    if services.objects is None:
+        raise Problem("configuration_invalid")
+    services.objects.delete(keys(tenant_id, attempt_id))
+    return written
+
+
+_OTHERS: Mapping[str, Code] = {
+    "States.Timeout": "request_timeout",
+    "TIMED_OUT": "request_timeout",
+    "ProviderThrottled": "provider_unavailable",
+}
+
+
 def code_of(error: str) -> Code:
     """The code behind the name of an error in a state machine (api/tasks.py names classes after codes)."""
-    if error == "States.Timeout":
-        return "request_timeout"
     for code in CATALOGUE:
         if error == class_name(code):
             return code
-    return "internal_failure"
-
-
-def class_name(code: str) -> str:
-    """`provider_unavailable` as a state machine sees it: `ProviderUnavailable`."""
-    return "".join(word.capitalize() for word in code.split("_"))
+    return _OTHERS.get(error, "internal_failure")
