@@ -139,6 +139,18 @@ FUNCTIONS: tuple[Function, ...] = (
         ),
     ),
     Function(
+        "remember",
+        "takes evidence and relationships on, waits for the one answer",
+        db_role="rem_remember",
+        embeds=True,
+        memory_mb=1769,
+        routes=(
+            Route("POST", "/v1/remember", ("write",), text=True, idempotent=True),
+            Route("GET", "/v1/remember/{id}", ("write",)),
+            Route("POST", "/v1/remember/{id}/cancel", ("write",)),
+        ),
+    ),
+    Function(
         "curate",
         "retraction, renewal, merging",
         db_role="rem_curate",
@@ -162,10 +174,14 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     Function(
         "purge",
-        "signed erasure, legal holds",
+        "signed erasure, requests of data subjects, legal holds",
         db_role="rem_purge",
         routes=(
             Route("POST", "/v1/purge", ("admin",), human=True, signed=True, idempotent=True),
+            Route("POST", "/v1/dsar", ("admin",), human=True, signed=True, idempotent=True),
+            Route("GET", "/v1/dsar", ("admin",), human=True),
+            Route("GET", "/v1/dsar/{id}", ("admin",), human=True),
+            Route("GET", "/v1/dsar/{id}/certificate", ("admin",), human=True),
             Route("GET", "/v1/legal-holds", ("admin",), human=True),
             Route("POST", "/v1/legal-holds", ("admin",), human=True, idempotent=True),
             Route(
@@ -182,6 +198,7 @@ FUNCTIONS: tuple[Function, ...] = (
             Route("GET", "/v1/audit/verify", ("audit",), human=True),
             Route("GET", "/v1/audit/export", ("audit",), human=True),
             Route("GET", "/v1/tombstones", ("audit",), human=True),
+            Route("GET", "/v1/attempts/{id}/diagnostics", ("audit",), human=True),
         ),
     ),
     Function(
@@ -218,6 +235,37 @@ FUNCTIONS: tuple[Function, ...] = (
         timeout_s=600,
         memory_mb=1769,
     ),
+    Function(
+        "remember_prepare",
+        "finds what an attempt needs to know",
+        db_role="rem_remember_prepare",
+        embeds=True,
+        timeout_s=30,
+        memory_mb=1769,
+    ),
+    Function("remember_call_model", "one call of the assessor's model", network="none", timeout_s=120),
+    Function("remember_check", "validates the assessor's answer", db_role="rem_remember_check", timeout_s=30),
+    Function(
+        "remember_commit",
+        "commits an attempt as a whole",
+        db_role="rem_remember_commit",
+        embeds=True,
+        timeout_s=30,
+        memory_mb=1769,
+    ),
+    Function(
+        "remember_failed",
+        "writes the end of an attempt that failed",
+        db_role="rem_remember_failed",
+        timeout_s=30,
+    ),
+    Function(
+        "erase_step",
+        "long erasures and bundles of data subjects",
+        db_role="rem_purge",
+        timeout_s=600,
+        memory_mb=1024,
+    ),
     Function("upkeep", "centroids of domains, the consistency report", db_role="rem_upkeep", timeout_s=600),
     Function("decay_report", "what has decayed and what soon will", db_role="rem_upkeep", timeout_s=300),
     Function("term_stats", "statistics of terms for recall", db_role="rem_statistics", timeout_s=600),
@@ -234,6 +282,11 @@ FUNCTIONS: tuple[Function, ...] = (
 MACHINES: tuple[Machine, ...] = (
     Machine("outbox", ("outbox_claim", "outbox_publish", "outbox_mark")),
     Machine("jobs", ("job_step",)),
+    Machine("erasure", ("erase_step",)),
+    Machine(
+        "remember",
+        ("remember_prepare", "remember_call_model", "remember_check", "remember_commit", "remember_failed"),
+    ),
     Machine("checkpoint", ("checkpoint_head", "checkpoint_sign", "checkpoint_record")),
 )
 
@@ -242,6 +295,7 @@ SCHEDULES: tuple[Schedule, ...] = (
     Schedule("term_stats", "term_stats", every_s=900, dev_every_s=86_400),
     Schedule("outbox", "outbox.asl", every_s=60, dev_every_s=86_400),
     Schedule("jobs", "jobs.asl", every_s=600, dev_every_s=86_400),
+    Schedule("erasure", "erasure.asl", every_s=600, dev_every_s=86_400),
     Schedule("upkeep", "upkeep", every_s=3600, dev_every_s=86_400),
     Schedule("decay_report", "decay_report", every_s=86_400, dev_every_s=86_400),
     Schedule("checkpoint", "checkpoint.asl", every_s=3600, dev_every_s=86_400),

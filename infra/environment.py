@@ -18,7 +18,9 @@ METRICS_NAMESPACE = "Remembrancer"
 
 _CHECKPOINT_TASKS = ("checkpoint_head", "checkpoint_sign", "checkpoint_record")
 _STARTING_JOBS = ("ingest", "report")
-_USING_OBJECTS = ("job_step", "report", "system", "decay_report", "purge")
+_STARTING_ERASURES = ("purge",)
+_USING_OBJECTS = ("job_step", "erase_step", "report", "system", "decay_report", "purge")
+_USING_WORK = ("remember_prepare", "remember_call_model", "remember_check", "remember_failed")
 _OUTBOX_TASKS = ("outbox_claim", "outbox_publish", "outbox_mark")
 
 
@@ -67,7 +69,26 @@ VARIABLES: tuple[Variable, ...] = (
         "ARN of the state machine that works on long jobs",
         lambda f: f.name in _STARTING_JOBS,
     ),
-    Variable("REM_WORK_BUCKET", "bucket of bundles and reports", lambda f: f.name in _USING_OBJECTS),
+    Variable(
+        "REM_ERASURE_MACHINE",
+        "ARN of the state machine that erases and bundles for data subjects",
+        lambda f: f.name in _STARTING_ERASURES,
+    ),
+    Variable(
+        "REM_REMEMBER_MACHINE",
+        "ARN of the state machine that works on a remember attempt",
+        lambda f: f.name == "remember",
+    ),
+    Variable(
+        "REM_DUPLICATE_FLOOR",
+        "least cosine at which stored evidence is offered as a duplicate",
+        lambda f: f.name == "remember_prepare",
+    ),
+    Variable(
+        "REM_WORK_BUCKET",
+        "bucket of bundles, reports and what workflows hand on",
+        lambda f: f.name in _USING_OBJECTS + _USING_WORK,
+    ),
     Variable("REM_EVENT_BUS", "name of the bus that alerts go to", lambda f: f.name == "outbox_publish"),
     Variable("REM_SIGN_KEY", "ARN of the key that signs checkpoints", lambda f: f.name == "checkpoint_sign"),
     Variable("REM_CHECKPOINT_BUCKET", "Object Lock bucket", lambda f: f.name == "checkpoint_sign"),
@@ -92,6 +113,7 @@ def constants_for(function: Function) -> dict[str, str]:
         "REM_DB_USER": function.db_role or "",
         "REM_DB_CA": DB_CA_FILE,
         "REM_MODEL_DIR": MODEL_DIR,
+        "REM_DUPLICATE_FLOOR": "0.75",
         "POWERTOOLS_SERVICE_NAME": function.name,
         "POWERTOOLS_METRICS_NAMESPACE": METRICS_NAMESPACE,
         "POWERTOOLS_LOG_LEVEL": "INFO",

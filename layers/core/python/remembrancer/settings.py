@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from remembrancer.domain.remember_limits import DUPLICATE_FLOOR
 from remembrancer.domain.screen_thresholds import QUARANTINE_AT, REJECT_AT
 
 
@@ -32,6 +33,9 @@ class Settings:
     mac_key: str | None
     outbox_machine: str | None
     jobs_machine: str | None
+    erasure_machine: str | None
+    remember_machine: str | None
+    duplicate_floor: float
     work_bucket: str | None
     event_bus: str | None
     webhook_url: str | None
@@ -61,6 +65,9 @@ class Settings:
             mac_key=env.get("REM_KMS_MAC_KEY"),
             outbox_machine=env.get("REM_OUTBOX_MACHINE"),
             jobs_machine=env.get("REM_JOBS_MACHINE"),
+            erasure_machine=env.get("REM_ERASURE_MACHINE"),
+            remember_machine=env.get("REM_REMEMBER_MACHINE"),
+            duplicate_floor=_share(env, "REM_DUPLICATE_FLOOR", DUPLICATE_FLOOR),
             work_bucket=env.get("REM_WORK_BUCKET"),
             event_bus=env.get("REM_EVENT_BUS"),
             webhook_url=env.get("REM_WEBHOOK_URL"),

@@ -50,6 +50,8 @@ def services() -> Services:
         screen_policy=ScreenPolicy(read.screen_model, read.screen_reject_at, read.screen_quarantine_at),
         start_job=_job_starter(read),
         objects=_objects(read),
+        start_attempt=_attempt_starter(read),
+        duplicate_floor=read.duplicate_floor,
         verify_signature=_verifier(read),
     )
 
@@ -122,11 +124,21 @@ def _verifier(read: Settings) -> Any:
 
 
 def _job_starter(read: Settings) -> Callable[[UUID, UUID], None]:
-    if read.jobs_machine is None:
+    """No function starts both kinds."""
+    machine = read.jobs_machine or read.erasure_machine
+    if machine is None:
         return lambda tenant_id, job_id: None
     from remembrancer.adapters.machines import JobStart
 
-    return JobStart(read.jobs_machine)
+    return JobStart(machine)
+
+
+def _attempt_starter(read: Settings) -> Callable[[UUID], None] | None:
+    if read.remember_machine is None:
+        return None
+    from remembrancer.adapters.machines import AttemptStart
+
+    return AttemptStart(read.remember_machine)
 
 
 def _objects(read: Settings) -> ObjectStore | None:

@@ -12,11 +12,10 @@ from remembrancer.domain.ids import Prefix, parse_id
 from remembrancer.domain.ports import Clock, Embedder, Ids, MacKeys, ObjectStore, ScreenModel
 from remembrancer.domain.principal import Credential
 from remembrancer.domain.problems import Problem
+from remembrancer.domain.remember_limits import DUPLICATE_FLOOR
 from remembrancer.domain.screen_thresholds import QUARANTINE_AT, REJECT_AT
 from remembrancer.domain.signing import KeyRecord, VerifiedSignature
 from remembrancer.store.database import Database
-
-DUPLICATE_FLOOR = 0.75
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from remembrancer.domain.ports import MachineUnavailable
 from remembrancer.domain.principal import authorize
 from remembrancer.domain.problems import FieldError, Problem
 from remembrancer.domain.remember_requests import CONTRACT_VERSION, OPERATION, RememberRequest, hashed_form
-from remembrancer.domain.remember_time import LEASE, deadline
+from remembrancer.domain.remember_limits import LEASE, deadline
 from remembrancer.domain.screen import Verdict
 from remembrancer.flows import remember_gate
 from remembrancer.flows.context import Call, Services, public_id

@@ -1,4 +1,4 @@
-"""The deadlines of one attempt: absolute, anchored at its entry, an earlier one of the caller wins."""
+"""The limits of one attempt. Deadlines are absolute, anchored at its entry; an earlier one of the caller wins."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ ASSESSMENT = timedelta(seconds=160)
 EMBEDDING_ENDS = timedelta(seconds=170)
 EMBEDDING = timedelta(seconds=10)
 COMMIT = timedelta(seconds=10)
+DUPLICATE_FLOOR = 0.75
+"""The least cosine at which stored evidence is offered to the assessor as a duplicate."""
 LEASE = timedelta(seconds=190)
 """Of the key, from entry, never renewed: longer than any work may last, so an expired one has no living owner."""
 
