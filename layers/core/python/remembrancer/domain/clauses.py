@@ -87,6 +87,11 @@ def read_clauses(text: str) -> list[Clause]:
     return clauses
 
 
+def sentences(text: str) -> list[tuple[int, int]]:
+    """Where the sentences of `text` begin and end, a semicolon and a line break ending one; bounded as above."""
+    return list(_sentences(text[:MAX_CHARACTERS], 0))
+
+
 def _speaker(text: str) -> tuple[str | None, int]:
     """The name before a leading `Name: ` when what follows is speech and not the value of a label."""
     match = _SPEAKER.match(text)
