@@ -45,7 +45,9 @@ MAX_DUPLICATES = 10
 
 def evidence_key(space_id: UUID, owner_id: UUID, content: str) -> bytes:
     """What makes two submissions the same evidence: space, owner and bytes."""
-    return digest({"evidence": 1, "space": space_id.bytes, "owner": owner_id.bytes, "content": content})
+    return digest(
+        [("evidence", 1), ("space", space_id.bytes), ("owner", owner_id.bytes), ("content", content)]
+    )
 
 
 def text_keys(space_id: UUID, owner_id: UUID, content: str, domain: str) -> list[bytes]:

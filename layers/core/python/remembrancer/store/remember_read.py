@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -189,6 +189,18 @@ def predicates(unit: Unit, space_id: UUID, keys: Collection[str]) -> list[Row]:
     )
 
 
+def kinds(unit: Unit, space_id: UUID, keys: Collection[str]) -> dict[str, tuple[str, str]]:
+    """(kind, cardinality) of those of these predicates that are registered."""
+    rows = unit.rows(
+        """
+        select predicate_key, kind, cardinality from predicate
+        where tenant_id = %(tenant)s and space_id = %(space)s and predicate_key = any (%(keys)s)
+        """,
+        {"tenant": unit.tenant_id, "space": space_id, "keys": sorted(keys)},
+    )
+    return {row["predicate_key"]: (row["kind"], row["cardinality"]) for row in rows}
+
+
 _FACT = """relationship_id, version, owner_id, subject_id, predicate_key, object_id, value_type, value_canonical,
   value_original, value_unit, polarity, valid_from, valid_to"""
 
@@ -228,8 +240,3 @@ def facts(unit: Unit, space_id: UUID, places: Collection[tuple[UUID, str]]) -> l
             "predicates": [predicate for _, predicate in ordered],
         },
     )
-
-
-def kinds_of(rows: Sequence[Row]) -> Mapping[str, tuple[str, str]]:
-    """(kind, cardinality) by key, of rows of `predicates`."""
-    return {row["predicate_key"]: (row["kind"], row["cardinality"]) for row in rows}

@@ -28,38 +28,43 @@ class Submission:
     source_id: UUID | None
 
 
-def reuse(
-    unit: Unit,
-    memory_id: UUID,
-    space_id: UUID,
-    content: str | None,
-    source: str,
-    revision: str | None,
-    correlation_id: str,
-) -> UUID:
+@dataclass(frozen=True)
+class Reuse:
     """One more occurrence of a stored memory; `content` is the submitted text when its bytes differ."""
-    occurrence_id = unit.new_id()
-    unit.run(
+
+    memory_id: UUID
+    content: str | None
+    source: str
+    revision: str | None
+
+
+def reuse(unit: Unit, space_id: UUID, again: Sequence[Reuse], correlation_id: str) -> list[UUID]:
+    """The occurrences' ids in order."""
+    occurrence_ids = [unit.new_id() for _ in again]
+    unit.run_many(
         """
         insert into occurrence (tenant_id, occurrence_id, memory_id, space_id, content, submitted_by, submitted_at,
           source, correlation_id, revision)
         values (%(tenant)s, %(id)s, %(memory)s, %(space)s, %(content)s, %(by)s, %(now)s, %(source)s, %(correlation)s,
           %(revision)s)
         """,
-        {
-            "tenant": unit.tenant_id,
-            "id": occurrence_id,
-            "memory": memory_id,
-            "space": space_id,
-            "content": content,
-            "by": unit.principal.principal_id,
-            "now": unit.now,
-            "source": source,
-            "correlation": correlation_id,
-            "revision": revision,
-        },
+        [
+            {
+                "tenant": unit.tenant_id,
+                "id": occurrence_id,
+                "memory": one.memory_id,
+                "space": space_id,
+                "content": one.content,
+                "by": unit.principal.principal_id,
+                "now": unit.now,
+                "source": one.source,
+                "correlation": correlation_id,
+                "revision": one.revision,
+            }
+            for one, occurrence_id in zip(again, occurrence_ids, strict=True)
+        ],
     )
-    return occurrence_id
+    return occurrence_ids
 
 
 def submit(unit: Unit, space_id: UUID, attempt_id: UUID, submissions: Sequence[Submission]) -> None:
@@ -391,7 +396,7 @@ def open_conflict(
     other_id: UUID,
     explanation: str,
 ) -> UUID | None:
-    """The conflict, or None when one between the two versions was opened before, whatever became of it."""
+    """The conflict, or None when one is open between the two, or these very versions have had theirs."""
     conflict_id = unit.new_id()
     opened = unit.run(
         """
@@ -401,10 +406,12 @@ def open_conflict(
           %(relationship)s, %(version)s, %(other_relationship)s, %(other_version)s
         where not exists (
           select from conflict c where c.tenant_id = %(tenant)s
-            and ((c.relationship_id = %(relationship)s and c.relationship_version = %(version)s
-                  and c.other_relationship_id = %(other_relationship)s and c.other_version = %(other_version)s)
-              or (c.other_relationship_id = %(relationship)s and c.other_version = %(version)s
-                  and c.relationship_id = %(other_relationship)s and c.relationship_version = %(other_version)s)))
+            and ((c.relationship_id = %(relationship)s and c.other_relationship_id = %(other_relationship)s
+                  and (c.status = 'open'
+                       or (c.relationship_version, c.other_version) = (%(version)s, %(other_version)s)))
+              or (c.relationship_id = %(other_relationship)s and c.other_relationship_id = %(relationship)s
+                  and (c.status = 'open'
+                       or (c.relationship_version, c.other_version) = (%(other_version)s, %(version)s)))))
         """,
         {
             "tenant": unit.tenant_id,
@@ -422,6 +429,25 @@ def open_conflict(
         },
     )
     return conflict_id if opened else None
+
+
+def settle_conflicts(unit: Unit, relationship_ids: Collection[UUID]) -> None:
+    """What contradicted these is moot: they are retired, or say something else now."""
+    if not relationship_ids:
+        return
+    unit.run(
+        """
+        update conflict set status = 'resolved', closed_at = %(now)s, closed_by = %(by)s
+        where tenant_id = %(tenant)s and status = 'open'
+          and (relationship_id = any (%(ids)s) or other_relationship_id = any (%(ids)s))
+        """,
+        {
+            "now": unit.now,
+            "by": unit.principal.principal_id,
+            "tenant": unit.tenant_id,
+            "ids": sorted(relationship_ids),
+        },
+    )
 
 
 def read_back(unit: Unit, memory_ids: Collection[UUID], edges: Collection[tuple[UUID, int]]) -> bool:

@@ -105,3 +105,5 @@ grant update (revision, revised_at) on evidence_source to rem_remember_commit;
 grant select on centroid to rem_remember_commit;
 grant select on submission, predicate_alias to rem_recall;
 grant select, delete on evidence_source, submission to rem_purge;
+-- A supersession or a correction settles what stood open between the two.
+grant update (status, closed_at, closed_by) on conflict to rem_remember_commit;

@@ -1,0 +1,720 @@
+"""The one commit of an attempt: every fence again, then evidence, graph and result, in one transaction.
+
+Locks are taken in the order of model.md: space, sources, targets, content, entities, predicates, relationships.
+What was decided on what has changed since is `stale_input`, with its place; what a retry may cure `commit_conflict`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from remembrancer.domain.assessment import Assessment, Register
+from remembrancer.domain.digests import content_sha
+from remembrancer.domain.ids import format_id
+from remembrancer.domain.memory import NewMemory, Passages, origin_of
+from remembrancer.domain.problems import FieldError, Problem
+from remembrancer.domain.remember_facts import (
+    Contradiction,
+    Correction,
+    Fact,
+    Ledger,
+    Said,
+    Statement,
+    Value,
+)
+from remembrancer.domain.remember_plan import (
+    Context,
+    EdgePlan,
+    Endpoint,
+    EntityCandidate,
+    Plan,
+    Target,
+    evidence_key,
+    plan,
+    text_keys,
+    text_sha,
+)
+from remembrancer.domain.remember_requests import CONTRACT_VERSION, RememberRequest
+from remembrancer.domain.scoring import confidence
+from remembrancer.domain.time_rules import Window
+from remembrancer.flows import render
+from remembrancer.flows.admit import DEFAULT_DOMAIN
+from remembrancer.flows.instants import instant
+from remembrancer.flows.remember_context import allowed_context, bearing, check_vectors, space_of
+from remembrancer.store import centroids, conflicts, memories, remember_read, remember_write
+from remembrancer.store.database import Row, Unit
+from remembrancer.store.locks import lock
+from remembrancer.store.remember_write import Submission
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+
+MAX_LOCKS = 100
+"""A batch that needs more holds its space alone: the lock table is shared by all."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What the attempt knows when its answer has been validated. `contract` is the search contract of now;
+    `screened` is what the door kept (flows/remember_gate.py)."""
+
+    attempt_id: UUID
+    request: RememberRequest
+    context: Context
+    assessment: Assessment
+    vectors: Mapping[bytes, Vector]
+    contract: str
+    screened: Mapping[str, Any]
+    correlation_id: str
+
+
+@dataclass(frozen=True)
+class Committed:
+    """The terminal result, and the rows whose erasure erases it."""
+
+    document: dict[str, Any]
+    refs: list[UUID]
+
+
+def commit(unit: Unit, work: Work) -> Committed:
+    """Call after the attempt's own fence; store the document and read it back before the transaction ends.
+
+    Raises Problem forbidden, stale_input, commit_conflict, embedding_unavailable: then nothing is written.
+    """
+    context = work.context
+    if space_of(unit, work.request) != context.space_id or unit.principal.principal_id != context.owner_id:
+        raise Problem("forbidden")
+    if work.contract != context.contract:
+        raise Problem("commit_conflict")
+    check_vectors(work.vectors, {index: item.passages for index, item in enumerate(context.evidence)})
+    return _Commit(unit, work, plan(context, work.assessment)).run()
+
+
+Opened = tuple[UUID, Contradiction]
+"""A conflict and what it is about."""
+
+
+@dataclass(frozen=True)
+class _Reused:
+    memory_id: UUID
+    same_bytes: bool
+
+
+@dataclass(frozen=True)
+class _Gone:
+    """Evidence that a new revision of its source does not bring any more; the item that tells of it."""
+
+    version: int
+    item: int
+
+
+class _Commit:
+    def __init__(self, unit: Unit, work: Work, planned: Plan) -> None:
+        self._unit = unit
+        self._work = work
+        self._plan = planned
+        self._request = work.request
+        self._context = work.context
+        self._space_id = work.context.space_id
+        self._owner_id = work.context.owner_id
+        self._gone: dict[UUID, _Gone] = {}
+        self._reused: dict[int, _Reused] = {}
+        self._submissions: dict[int, Submission] = {}
+        names = {end.key for edge in planned.edges for end in (edge.subject, edge.object) if end}
+        wanted = 2 * len(planned.edges) + len(names) + 2 * len(work.context.evidence)
+        self._alone = wanted > MAX_LOCKS
+
+    def run(self) -> Committed:
+        self._hold_space()
+        source_ids = self._sources()
+        self._targets()
+        self._duplicates()
+        self._write_evidence(source_ids)
+        self._supersede()
+        ends = self._entities()
+        predicates = self._predicates()
+        ledger, facts = self._facts(ends, predicates)
+        opened = self._write_facts(ledger)
+        document = self._document(facts, predicates, opened)
+        self._read_back(facts)
+        self._audit(document, opened)
+        return Committed(document, sorted(self._spoken_of()))
+
+    # Fences --------------------------------------------------------------------------------------------------
+    def _hold_space(self) -> None:
+        lock(self._unit, "space", [self._space_id.bytes], shared=not self._alone)
+        if remember_read.generation(self._unit, self._space_id) != self._context.generation:
+            raise Problem("commit_conflict")  # something was erased: what was read may be gone
+
+    def _lock(self, kind: str, keys: Sequence[bytes]) -> None:
+        if keys and not self._alone:
+            lock(self._unit, kind, keys)
+
+    def _sources(self) -> dict[str, UUID]:
+        """Compare and set: the revisions are still those that were found. Source ids by key."""
+        sources = self._context.sources
+        self._lock("source", [self._owner_id.bytes + s.key.encode() for s in sources])
+        stored = remember_read.sources(
+            self._unit, self._space_id, self._owner_id, {source.key for source in sources}
+        )
+        ids: dict[str, UUID] = {}
+        for source in sources:
+            row = stored.get(source.key)
+            item = next(i for i, sent in enumerate(self._request.evidence) if sent.source_key == source.key)
+            if (None if row is None else row["revision"]) != source.current:
+                raise _stale([f"/evidence/{item}/previous_source_revision"])
+            if row is None:
+                ids[source.key] = remember_write.add_source(
+                    self._unit, self._space_id, source.key, source.revision
+                )
+                continue
+            ids[source.key] = row["source_id"]
+            if source.current != source.revision:
+                remember_write.revise_source(self._unit, row["source_id"], source.revision)
+                old = remember_write.outdated(self._unit, row["source_id"], source.revision)
+                self._gone |= {memory_id: _Gone(version, item) for memory_id, version in old.items()}
+        return ids
+
+    def _targets(self) -> None:
+        """Everything stored that was decided on is locked, and still as it was: reused and cited evidence, what is
+        superseded, what is corrected."""
+        cited: dict[str, Target] = {}
+        for index, planned in enumerate(self._plan.evidence):
+            if planned.reuse is not None:
+                cited[f"/evidence/{index}"] = planned.reuse
+            for place, target in enumerate(self._context.evidence[index].supersedes):
+                cited[f"/evidence/{index}/supersedes_evidence_ids/{place}"] = target
+        known = {item.ref: item.target for item in self._context.known}
+        for index, proposal in enumerate(self._context.proposals):
+            for place, ref in enumerate(proposal.known):
+                cited[f"/relationships/{index}/known_evidence_ids/{place}"] = known[ref]
+        ids = {target.memory_id for target in cited.values()} | self._gone.keys()
+        corrected = [p.correction.relationship_id for p in self._context.proposals if p.correction]
+        self._lock("target", [one.bytes for one in (*ids, *corrected)])
+        rows = remember_read.live_memories(self._unit, ids)
+        allowed = allowed_context(self._unit, self._space_id)
+        stale = []
+        for pointer, target in cited.items():
+            row = rows.get(target.memory_id)
+            if row is None or row["version"] != target.version or row["space_id"] not in allowed:
+                stale.append(pointer)
+        if stale:
+            raise _stale(stale)
+        # Somebody else may have taken the place of what the source does not bring any more.
+        self._gone = {one: gone for one, gone in self._gone.items() if one in rows}
+
+    def _duplicates(self) -> None:
+        """What was decided to be reused, and whatever was stored meanwhile with the very same bytes: that needs no
+        decision."""
+        evidence = self._request.evidence
+        keys = {
+            index: text_keys(self._space_id, self._owner_id, evidence[index].content, DEFAULT_DOMAIN)
+            for index, item in enumerate(self._context.evidence)
+            if item.exact is None
+        }
+        self._lock("content", sorted({of_one[0] for of_one in keys.values()}))
+        rows = remember_read.same_text(
+            self._unit, self._space_id, self._owner_id, {key for of_one in keys.values() for key in of_one}
+        )
+        stored = {row["content"]: row["memory_id"] for row in reversed(rows)}
+        for index, planned in enumerate(self._plan.evidence):
+            exact = self._context.evidence[index].exact
+            memory_id = stored.get(evidence[index].content) if exact is None else exact.memory_id
+            if memory_id is not None:
+                self._reused[index] = _Reused(memory_id, True)
+            elif planned.reuse is not None:
+                self._reused[index] = _Reused(planned.reuse.memory_id, False)
+        for reused in self._reused.values():
+            self._gone.pop(reused.memory_id, None)
+
+    # Evidence ------------------------------------------------------------------------------------------------
+    def _write_evidence(self, source_ids: Mapping[str, UUID]) -> None:
+        """New texts, then one more occurrence of each that is known or repeats an item of the batch."""
+        source = "manual" if self._unit.principal.human else "memory"
+        evidence = self._request.evidence
+        new = [
+            index
+            for index, planned in enumerate(self._plan.evidence)
+            if index not in self._reused and planned.same_as is None
+        ]
+        passages = [self._passages(index) for index in new]
+        at_least = self._unit.principal.settings.route_at
+        domains = centroids.nearest(self._unit, self._space_id, passages, at_least)
+        rows = [
+            self._memory(index, source, texts, domain or DEFAULT_DOMAIN)
+            for index, texts, domain in zip(new, passages, domains, strict=True)
+        ]
+        occurrences = memories.insert_many(self._unit, rows, self._work.correlation_id)
+        written = {i: (row.memory_id, o) for i, row, o in zip(new, rows, occurrences, strict=True)}
+        for index, planned in enumerate(self._plan.evidence):
+            if planned.same_as is not None and index not in self._reused:
+                self._reused[index] = _Reused(written[planned.same_as][0], True)
+        again = [
+            remember_write.Reuse(
+                reused.memory_id,
+                None if reused.same_bytes else evidence[index].content,
+                source,
+                evidence[index].source_revision,
+            )
+            for index, reused in sorted(self._reused.items())
+        ]
+        occurrences = remember_write.reuse(self._unit, self._space_id, again, self._work.correlation_id)
+        for (index, reused), occurrence_id in zip(sorted(self._reused.items()), occurrences, strict=True):
+            written[index] = (reused.memory_id, occurrence_id)
+        for index, item in enumerate(evidence):
+            source_id = None if item.source_key is None else source_ids[item.source_key]
+            self._submissions[index] = Submission(index, *written[index], item, source_id)
+        remember_write.submit(
+            self._unit, self._space_id, self._work.attempt_id, list(self._submissions.values())
+        )
+
+    def _memory(self, index: int, source: str, passages: Passages, domain: str) -> NewMemory:
+        item = self._request.evidence[index]
+        assertion = "inferred" if item.authority == "inferred" else "stated"
+        sure = confidence(source, False, assertion)
+        return NewMemory(
+            memory_id=self._unit.new_id(),
+            space_id=self._space_id,
+            owner_id=self._owner_id,
+            domain=domain,
+            kind="episodic",
+            title=None,
+            content=item.content,
+            author=None,
+            origin=origin_of(source),
+            source=source,
+            assertion_kind=assertion,
+            admitted_by="remember",
+            approved_by=None,
+            proposal_id=None,
+            data_subjects=tuple(item.data_subjects),
+            observed_at=item.observed_at,
+            valid_from=None,
+            valid_to=None,
+            expires_at=None,
+            source_uri=item.source_key,
+            revision=item.source_revision,
+            pii=self._work.screened["pii"][index],
+            screen=_report_of(self._work.screened["report"], index),
+            screen_overridden=False,
+            confidence=sure.value,
+            confidence_parts=sure.to_dict(),
+            dedup_key=evidence_key(self._space_id, self._owner_id, item.content),
+            passages=passages,
+            held=False,
+        )
+
+    def _passages(self, index: int) -> Passages:
+        import numpy as np
+
+        texts = self._context.evidence[index].passages
+        if not texts:  # it was known when it was prepared, and is not any more
+            raise _stale([f"/evidence/{index}"])
+        vectors = np.stack([self._work.vectors[text_sha(text.rendered)] for text in texts])
+        return Passages(texts, vectors, self._context.contract)
+
+    def _supersede(self) -> None:
+        """What an item names holds until now, and the item goes on; what a source does not bring any more is not
+        believed."""
+        for index, item in enumerate(self._context.evidence):
+            for target in item.supersedes:
+                row = memories.get(self._unit, target.memory_id)
+                assert row is not None
+                successor = self._submissions[index].memory_id
+                memories.succeed(self._unit, row, successor, self._unit.now)
+                conflicts.close_between(self._unit, successor, target.memory_id)
+        named = {target.memory_id for item in self._context.evidence for target in item.supersedes}
+        self._gone = {one: gone for one, gone in self._gone.items() if one not in named}
+        remember_write.disbelieve(self._unit, {one: gone.version for one, gone in self._gone.items()})
+
+    # The graph -----------------------------------------------------------------------------------------------
+    def _entities(self) -> list[tuple[UUID, UUID | None]]:
+        """Subject and object of each edge. A new name and kind is one entity, however often and by whomever it is
+        mentioned at the same time."""
+        pairs = [(edge, end) for edge in self._plan.edges for end in (edge.subject, edge.object) if end]
+        keys = {end.key for _, end in pairs}
+        self._lock("entity", [self._space_id.bytes + key.encode() for key in keys])
+        merged = remember_read.merged(
+            self._unit, {end.entity_id for _, end in pairs if end.entity_id is not None}
+        )
+        bearers = remember_read.bearers(
+            self._unit, self._space_id, {end.key for _, end in pairs if end.entity_id is None}
+        )
+        made: dict[tuple[str, str], tuple[UUID, str]] = {}
+        # `other` is no kind of its own: it joins what bears the name.
+        for _, end in sorted(pairs, key=lambda pair: pair[1].kind == "other"):
+            if end.entity_id is None and not bearing(bearers.get(end.key, ()), end.kind):
+                same = [one for one in made if one[0] == end.key and end.kind in (one[1], "other")]
+                if not same:
+                    made[end.key, end.kind] = (self._unit.new_id(), end.name)
+        remember_write.add_entities(
+            self._unit,
+            self._space_id,
+            [(entity_id, kind, name, key) for (key, kind), (entity_id, name) in made.items()],
+        )
+
+        def resolve(edge: EdgePlan, end: Endpoint) -> UUID:
+            if end.entity_id is not None:
+                if end.entity_id not in merged:
+                    raise _stale([f"/relationships/{edge.proposal}"])
+                return merged[end.entity_id]
+            rows = bearing(bearers.get(end.key, ()), end.kind)
+            if len(rows) > 1:
+                raise _stale([f"/relationships/{edge.proposal}"])
+            if rows:
+                found: UUID = rows[0]["entity_id"]
+                return found
+            return next(
+                entity_id
+                for (key, kind), (entity_id, _) in made.items()
+                if key == end.key and end.kind in (kind, "other")
+            )
+
+        ends = [
+            (resolve(edge, edge.subject), None if edge.object is None else resolve(edge, edge.object))
+            for edge in self._plan.edges
+        ]
+        self._mention(ends)
+        return ends
+
+    def _mention(self, ends: Sequence[tuple[UUID, UUID | None]]) -> None:
+        mentions = set()
+        for edge, (subject, target) in zip(self._plan.edges, ends, strict=True):
+            for span in edge.supports:
+                memory_id = self._submissions[span.item].memory_id
+                mentions.add((memory_id, subject, edge.subject.key))
+                if edge.object is not None and target is not None:
+                    mentions.add((memory_id, target, edge.object.key))
+        remember_write.mention(self._unit, self._space_id, mentions)
+
+    def _predicates(self) -> dict[str, tuple[str, str]]:
+        """(kind, cardinality) by key. One that somebody registered otherwise meanwhile is stale."""
+        keys = {edge.predicate for edge in self._plan.edges}
+        self._lock("predicate", [self._space_id.bytes + key.encode() for key in keys])
+        found = remember_read.kinds(self._unit, self._space_id, keys)
+        new: dict[str, Register] = {}
+        aliases: set[tuple[str, str, UUID]] = set()
+        for edge in self._plan.edges:
+            if edge.register is None:
+                if edge.predicate not in found:
+                    raise _stale([f"/relationships/{edge.proposal}/predicate"])
+                continue
+            asked = (edge.register.kind, edge.register.cardinality)
+            if found.get(edge.predicate, asked) != asked:
+                raise _stale([f"/relationships/{edge.proposal}/predicate"])
+            if edge.predicate not in found:
+                new.setdefault(edge.predicate, edge.register)
+            proposed = self._context.proposals[edge.proposal].predicate.proposed_key
+            if proposed is not None and proposed != edge.predicate:
+                memory_id = self._submissions[edge.supports[0].item].memory_id
+                aliases.add((proposed, edge.predicate, memory_id))
+        remember_write.register(self._unit, self._space_id, new.values())
+        remember_write.add_aliases(self._unit, self._space_id, aliases)
+        return found | {key: (asked.kind, asked.cardinality) for key, asked in new.items()}
+
+    def _facts(
+        self, ends: Sequence[tuple[UUID, UUID | None]], predicates: Mapping[str, tuple[str, str]]
+    ) -> tuple[Ledger, list[Fact]]:
+        """The ledger after everything was said, and the fact of each edge."""
+        said = [
+            self._said(edge, *found, corrects=self._corrects(place))
+            for place, (edge, found) in enumerate(zip(self._plan.edges, ends, strict=True))
+        ]
+        retired = self._gone.keys()
+        ended = {target.memory_id for item in self._context.evidence for target in item.supersedes}
+        corrected = {one.correction.relationship_id: p for p, one in enumerate(said) if one.correction}
+        before = remember_read.relationships(self._unit, self._space_id, corrected.keys())
+        places = {one.statement.place for one in said} | {_statement(row).place for row in before.values()}
+        places |= {_statement(row).place for row in self._resting({*retired, *ended})}
+        self._lock(
+            "relationship",
+            [self._space_id.bytes + subject.bytes + key.encode() for subject, key in places],
+        )
+        rows = remember_read.facts(self._unit, self._space_id, places)
+        facts = [
+            Fact.of_store(
+                row["relationship_id"],
+                row["owner_id"],
+                row["version"],
+                _statement(row),
+                Window(row["valid_from"], row["valid_to"]),
+            )
+            for row in rows
+        ]
+        by_id = {fact.relationship_id: fact for fact in facts}
+        for relationship_id, place in corrected.items():
+            proposal = self._plan.edges[place].proposal
+            correction = self._context.proposals[proposal].correction
+            fact = by_id.get(relationship_id)
+            if fact is None or correction is None or fact.version != correction.version:
+                raise _stale([f"/relationships/{proposal}/correction_target"])
+        ledger = Ledger(self._owner_id, facts, predicates, self._unit.now, self._unit.new_id)
+        resting = {row["relationship_id"] for row in self._resting(retired)}
+        ending = {row["relationship_id"] for row in self._resting(ended)} - resting
+        spoken: dict[int, Fact] = {}
+        # Corrections first: what they correct is what the caller saw.
+        for place in sorted(range(len(said)), key=lambda place: said[place].correction is None):
+            spoken[place] = self._say(ledger, said[place], self._plan.edges[place])
+        for relationship_id in (resting & by_id.keys()) - corrected.keys():
+            ledger.retire(by_id[relationship_id])
+        for relationship_id in (ending & by_id.keys()) - corrected.keys():
+            ledger.end(by_id[relationship_id])
+        return ledger, [spoken[place] for place in range(len(said))]
+
+    def _say(self, ledger: Ledger, said: Said, edge: EdgePlan) -> Fact:
+        try:
+            return ledger.say(said)
+        except LookupError:
+            raise _stale([f"/relationships/{edge.proposal}/correction_target"]) from None
+
+    def _resting(self, memory_ids: Collection[UUID]) -> list[Row]:
+        return remember_write.resting_on(self._unit, memory_ids) if memory_ids else []
+
+    def _corrects(self, place: int) -> Correction | None:
+        """A proposal corrects once, whatever it is split into."""
+        proposal = self._plan.edges[place].proposal
+        correction = self._context.proposals[proposal].correction
+        first = next(at for at, edge in enumerate(self._plan.edges) if edge.proposal == proposal)
+        if correction is None or first != place:
+            return None
+        return Correction(correction.relationship_id)
+
+    def _said(
+        self, edge: EdgePlan, subject: UUID, target: UUID | None, *, corrects: Correction | None
+    ) -> Said:
+        sent = self._request.relationships[edge.proposal]
+        value = edge.value
+        return Said(
+            Statement(
+                subject,
+                edge.predicate,
+                target,
+                None if value is None else Value(value.type, value.text, value.unit),
+                sent.polarity,
+            ),
+            sent.valid_from,
+            sent.valid_to,
+            edge.supports,
+            None if value is None else value.original,
+            corrects,
+        )
+
+    def _write_facts(self, ledger: Ledger) -> list[Opened]:
+        """The versions and their supports; then what contradicts what, for review. Nothing is overwritten by that."""
+        touched = [fact for fact in ledger.facts if fact.supports or fact.changed]
+        remember_write.write_facts(self._unit, self._space_id, touched, self._submissions)
+        over = [
+            fact.relationship_id for fact in touched if fact.stored and (fact.restated or not fact.window)
+        ]
+        remember_write.settle_conflicts(self._unit, over)
+        opened: list[Opened] = []
+        for found in ledger.contradictions():
+            ends = [
+                remember_write.witness(self._unit, fact.relationship_id, fact.final_version)
+                for fact in (found.fact, found.other)
+            ]
+            if ends[0] is None or ends[1] is None:
+                continue  # what nothing believed supports contradicts nobody
+            conflict_id = remember_write.open_conflict(
+                self._unit, self._space_id, found, ends[0], ends[1], _EXPLANATIONS[found.reason]
+            )
+            if conflict_id is not None:
+                opened.append((conflict_id, found))
+        return opened
+
+    # The result ----------------------------------------------------------------------------------------------
+    def _document(
+        self,
+        facts: Sequence[Fact],
+        predicates: Mapping[str, tuple[str, str]],
+        opened: Sequence[Opened],
+    ) -> dict[str, Any]:
+        return {
+            "contract_version": CONTRACT_VERSION,
+            "attempt_id": format_id("att", self._work.attempt_id),
+            "state": "completed",
+            "evidence": [self._item(index) for index in range(len(self._request.evidence))],
+            "relationships": self._relationships(facts, predicates),
+            "errors": [],
+            "warnings": self._warnings(facts, opened),
+            "correlation_id": self._work.correlation_id,
+        }
+
+    def _item(self, index: int) -> dict[str, Any]:
+        submission = self._submissions[index]
+        reused = self._reused.get(index)
+        superseded = [target.memory_id for target in self._context.evidence[index].supersedes]
+        superseded += [memory_id for memory_id, gone in self._gone.items() if gone.item == index]
+        reason = None
+        if reused is not None:
+            reason = "exact_duplicate" if reused.same_bytes else "semantic_duplicate"
+        return {
+            "index": index,
+            "disposition": "stored" if reused is None else "reused",
+            "evidence_id": format_id("mem", submission.memory_id),
+            "occurrence_id": format_id("occ", submission.occurrence_id),
+            "content_hash": content_sha(submission.evidence.content).hex(),
+            "superseded_ids": [format_id("mem", memory_id) for memory_id in sorted(superseded)],
+            "reason": reason,
+        }
+
+    def _relationships(
+        self, facts: Sequence[Fact], predicates: Mapping[str, tuple[str, str]]
+    ) -> list[dict[str, Any]]:
+        entities = self._shown_entities(facts)
+        results: list[dict[str, Any]] = []
+        for index, sent in enumerate(self._request.relationships):
+            missing = self._plan.not_stored.get(index)
+            splits = [
+                self._split(edge, fact, entities, predicates)
+                for edge, fact in zip(self._plan.edges, facts, strict=True)
+                if edge.proposal == index
+            ]
+            result: dict[str, Any] = {
+                "ref": sent.ref,
+                "disposition": "stored" if missing is None else "not_stored",
+                "reason": None if missing is None else missing.reason,
+                "splits": splits,
+            }
+            if missing is not None and missing.candidates:
+                result["candidates"] = [self._candidate(candidate) for candidate in missing.candidates]
+            results.append(result)
+        return results
+
+    def _split(
+        self,
+        edge: EdgePlan,
+        fact: Fact,
+        entities: Mapping[UUID, dict[str, Any]],
+        predicates: Mapping[str, tuple[str, str]],
+    ) -> dict[str, Any]:
+        said = fact.statement
+        window = fact.window or fact.kept or Window()
+        kind, cardinality = predicates[edge.predicate]
+        value = None
+        if said.value is not None:
+            value = {
+                "type": said.value.type,
+                "value": said.value.canonical,
+                "unit": said.value.unit,
+                "original": fact.original,
+            }
+        return {
+            "relationship_id": format_id("rel", fact.relationship_id),
+            "version": fact.final_version,
+            "subject": entities[said.subject_id],
+            "predicate": {"key": edge.predicate, "kind": kind, "cardinality": cardinality},
+            "object": {"entity": None, "value": value}
+            if said.object_id is None
+            else {"entity": entities[said.object_id], "value": None},
+            "polarity": said.polarity,
+            "valid_from": instant(window.start),
+            "valid_to": instant(window.end),
+            "supports": [
+                {
+                    "evidence_index": span.item,
+                    "evidence_id": format_id("mem", self._submissions[span.item].memory_id),
+                    "occurrence_id": format_id("occ", self._submissions[span.item].occurrence_id),
+                    "start": span.start,
+                    "end": span.end,
+                }
+                for span in edge.supports
+            ],
+        }
+
+    def _shown_entities(self, facts: Sequence[Fact]) -> dict[UUID, dict[str, Any]]:
+        said = [fact.statement for fact in facts]
+        ids = {one for s in said for one in (s.subject_id, s.object_id) if one is not None}
+        return {
+            entity_id: self._entity(entity_id, row["name"], row["kind"])
+            for entity_id, row in remember_read.entities(self._unit, self._space_id, ids).items()
+        }
+
+    def _candidate(self, candidate: EntityCandidate) -> dict[str, Any]:
+        aliases = render.clean(list(candidate.aliases), reveal_pii=self._unit.principal.sees_pii)
+        return {**self._entity(candidate.entity_id, candidate.name, candidate.kind), "aliases": aliases}
+
+    def _entity(self, entity_id: UUID, name: str, kind: str) -> dict[str, Any]:
+        shown = render.clean(name, reveal_pii=self._unit.principal.sees_pii)
+        return {"entity_id": format_id("ent", entity_id), "name": shown, "kind": kind}
+
+    def _warnings(self, facts: Sequence[Fact], opened: Sequence[Opened]) -> list[dict[str, Any]]:
+        """A conflict that was opened, at the relationship that brought it: for review, nothing was overwritten."""
+        warnings = []
+        for conflict_id, found in opened:
+            place = next(
+                place
+                for place, fact in enumerate(facts)
+                if fact.relationship_id == found.fact.relationship_id
+            )
+            warnings.append(
+                {
+                    "code": "conflict",
+                    "pointer": f"/relationships/{self._plan.edges[place].proposal}",
+                    "reason": found.reason,
+                    "conflict_id": format_id("con", conflict_id),
+                }
+            )
+        return warnings
+
+    def _spoken_of(self) -> set[UUID]:
+        """The memories whose erasure erases the result."""
+        named = {target.memory_id for item in self._context.evidence for target in item.supersedes}
+        return {one.memory_id for one in self._submissions.values()} | named | self._gone.keys()
+
+    def _read_back(self, facts: Sequence[Fact]) -> None:
+        """Everything that the result tells of is there, as a reader of this transaction finds it."""
+        memory_ids = {one.memory_id for one in self._submissions.values()}
+        edges = {(fact.relationship_id, fact.final_version) for fact in facts}
+        if not remember_write.read_back(self._unit, memory_ids, edges):
+            raise Problem("internal_failure")
+
+    def _audit(self, document: Mapping[str, Any], opened: Sequence[Opened]) -> None:
+        evidence, relationships = document["evidence"], document["relationships"]
+        self._unit.audit(
+            "remembered",
+            document["attempt_id"],
+            evidence=sorted({item["evidence_id"] for item in evidence if item["disposition"] == "stored"}),
+            reused=sorted({item["evidence_id"] for item in evidence if item["disposition"] == "reused"}),
+            superseded=sorted(one for item in evidence for one in item["superseded_ids"]),
+            relationships=sorted(
+                {split["relationship_id"] for result in relationships for split in result["splits"]}
+            ),
+            not_stored=sum(result["disposition"] == "not_stored" for result in relationships),
+            conflicts=[format_id("con", conflict_id) for conflict_id, _ in opened],
+            correlation_id=self._work.correlation_id,
+        )
+
+
+_EXPLANATIONS = {
+    "opposite_polarity": "One says that it holds, the other that it does not.",
+    "other_object": "Only one can hold at a time, and two are stated.",
+}
+
+
+def _statement(row: Row) -> Statement:
+    value = None
+    if row["value_type"] is not None:
+        value = Value(row["value_type"], row["value_canonical"], row["value_unit"])
+    return Statement(row["subject_id"], row["predicate_key"], row["object_id"], value, row["polarity"])
+
+
+def _report_of(report: Mapping[str, Any], index: int) -> dict[str, Any]:
+    """What the screen said of one item, with pointers into its text."""
+    lead = f"/evidence/{index}"
+    signals = [
+        {**signal, "field": signal["field"].removeprefix(lead)}
+        for signal in report["signals"]
+        if signal["field"].startswith(lead + "/")
+    ]
+    return {**report, "signals": signals}
+
+
+def _stale(pointers: Sequence[str]) -> Problem:
+    return Problem("stale_input", [FieldError(p, "stale", "has changed since it was read") for p in pointers])
