@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
+from typing import Literal
 
 from remembrancer.domain import lexicon
 from remembrancer.domain.assessment import MentionView, ProposalView, ValueView
@@ -36,9 +37,19 @@ _TAKEN_BACK = re.compile(
     r"| incorrect| outdated| old| a mistake| a rumou?r| fiction))",
     re.IGNORECASE,
 )
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+def _stems(words: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in words.split())
+
+
 _DENIALS = lexicon.NEGATIONS | {"cannot", "stopped", "stop", "quit"}
 _PLACED = frozenset({"at", "in", "for", "from", "to", "near"})
-_FLEETING = frozenset("temporarily sometimes occasionally rarely seldom".split())
+_FLEETING = _set("temporarily sometimes occasionally rarely seldom")
 _LEADS: dict[str, frozenset[str]] = {
     "person": lexicon.TITLES,
     "organization": frozenset({"company", "team", "firm", "startup"}),
@@ -50,10 +61,9 @@ _LEADS: dict[str, frozenset[str]] = {
 """Nouns that may stand before or behind a name of that kind without making it another thing."""
 _BOTH_SIDES = frozenset({"project", "company", "service", "app", "ticket", "product"})
 
-_ROLE_KEYS = frozenset("role job job_title title occupation profession position works_as".split())
-_ROLE_VERBS = (("be",), (stem("work"), "as"), (stem("serve"), "as"))
-_COST_KEYS = frozenset("price cost costs fee".split())
-_DATE_KEYS = frozenset("date held_on scheduled_for scheduled_on takes_place_on happens_on".split())
+_ROLE_KEYS = _set("role job job_title title occupation profession position works_as")
+_COST_KEYS = _set("price cost costs fee")
+_DATE_KEYS = _set("date held_on scheduled_for scheduled_on takes_place_on happens_on")
 _DIMENSIONS = {
     "height": "high tall",
     "length": "long",
@@ -63,12 +73,11 @@ _DIMENSIONS = {
     "weight": "heavy",
 }
 _COUNT = re.compile(r"(?:has|have|number_of|total)_(?P<noun>[a-z0-9_]+)|(?P<noun2>[a-z0-9_]+)_count")
-_LATE_PLACE = frozenset(stem(word) for word in "study teach work volunteer serve play train live".split())
-_PAST_EVENTS = frozenset(
-    stem(word)
-    for word in "bear found build write release ship launch publish acquire sign complete establish make".split()
+_LATE_PLACE = _stems("study teach work volunteer serve play train live")
+_PAST_EVENTS = _stems(
+    "bear found build write release ship launch publish acquire sign complete establish make"
 )
-_BARE_PAST = frozenset("wrote won built met sold bought led left became made born founded hired".split())
+_BARE_PAST = _set("wrote won built met sold bought led left became made born founded hired")
 # Collapsed by domain/facts.py for comparing two texts; as support they would claim more than was said.
 _NOT_COLLAPSED = frozenset({"works_with", "wife", "husband", "company"})
 
@@ -95,16 +104,16 @@ class EvidenceReading:
     def statements(self) -> tuple[_Statement, ...]:
         return tuple(self._read())
 
-    def support(self, proposal: ProposalView) -> tuple[int, int] | None:
-        """The span (code points, whole sentences) that states the proposal; None when none does, or when
-        another one states its opposite."""
+    def judge(self, proposal: ProposalView) -> tuple[int, int] | Literal["contradicted"] | None:
+        """The span (code points, whole sentences) that states the proposal, or that a sentence states its
+        opposite, or None when nothing is said about it."""
         found: tuple[int, int] | None = None
         for statement in self.statements:
             said = _states(statement, proposal)
             if said is None:
                 continue
             if said != proposal.polarity:
-                return None
+                return "contradicted"
             found = found or (statement.start, statement.end)
         return found
 
@@ -216,8 +225,7 @@ class _Reading:
             begin = at
             while at < len(tokens) and (
                 tokens[at].text.lower() in lexicon.DETERMINERS
-                or tokens[at].article
-                and tokens[at].measure is not None
+                or (tokens[at].article and tokens[at].measure is not None)
             ):
                 at += 1
             length = self._match(tokens[at:], target)
@@ -294,7 +302,7 @@ class _Reading:
 
     def _fact(self) -> bool | None:
         """`S's manager is O`, `S reports to O`, `S is the CTO of O`, as domain/facts.py reads them."""
-        if self.key in _NOT_COLLAPSED or self.clause.tense == "past" and not _is_past(self.words):
+        if self.key in _NOT_COLLAPSED or (self.clause.tense == "past" and not _is_past(self.words)):
             return None
         wanted = {_canonical(self.words), predicate_key(self.key)}
         moved = self.clause.verb[0] in (stem("move"), stem("relocate"))
@@ -449,14 +457,12 @@ class _Reading:
                 return clause.negative
             if self._is_object(_undetermined(clause.subject)) and self._is_subject(clause.complement):
                 return clause.negative
-        elif clause.verb in ((stem("work"),), (stem("serve"),)) and clause.complement[:1]:
-            if (
-                clause.complement[0].key == "as"
-                and self._is_subject(clause.subject)
-                and self._object_leads(clause.complement[1:])
-            ):
-                return clause.negative
-        return None
+            return None
+        works = clause.verb in ((stem("work"),), (stem("serve"),))
+        if not works or not clause.complement or clause.complement[0].key != "as":
+            return None
+        fits = self._is_subject(clause.subject) and self._object_leads(clause.complement[1:])
+        return clause.negative if fits else None
 
     def _have(self) -> bool | None:
         """`S has 42 desks`, `S has a budget of V`, `S has a dog named O`."""
@@ -503,8 +509,7 @@ class _Reading:
         if not isinstance(target, ValueView) or clause.tense != "present":
             return None
         if target.type == "string" and self.key in ("status", "state"):
-            state = clause.verb[1:] if clause.verb[0] == "be" and len(clause.verb) == 2 else ()
-            same = bool(state) and not clause.complement and _noun_key(target.text) == state[0]
+            same = clause.verb == ("be", _noun_key(target.text)) and not clause.complement
             return clause.negative if same and self._is_subject(_status_owner(clause)) else None
         if target.type != "boolean" or not self._is_subject(clause.subject):
             return None
@@ -518,9 +523,7 @@ class _Reading:
         return (clause.negative != flipped) != (target.text == "false")
 
 
-_PAST_VERB_KEYS = frozenset(
-    "moved graduated joined worked lived relocated retired studied shipped launched".split()
-)
+_PAST_VERB_KEYS = _set("moved graduated joined worked lived relocated retired studied shipped launched")
 
 
 def _only_meant(statement: _Statement, mention: MentionView, names: Sequence[tuple[str, ...]]) -> bool:
@@ -694,6 +697,11 @@ def _canonical(words: Sequence[str]) -> str:
 
 def _key_words(name: Sequence[str]) -> list[str]:
     return [_noun_key(word) if word not in lexicon.CLOSED_CLASS else word for word in name]
+
+
+def is_event(key: str) -> bool:
+    """Whether a predicate key tells what happened (`moved_to`), not what holds (`lives_in`)."""
+    return _is_past(key.split("_"))
 
 
 def _is_past(words: Sequence[str]) -> bool:
