@@ -34,6 +34,25 @@ def letters(alphabet: str) -> str:
     return "".join(choices.choices(alphabet, k=MEGABYTE))
 
 
+def words_of_scripts(*blocks: tuple[int, int]) -> str:
+    """Words of two to nine letters, each of one of the scripts, so that no table is warm."""
+    choices = random.Random(11)
+    made, size = [], 0
+    while size < MEGABYTE:
+        first, last = choices.choice(blocks)
+        made.append("".join(chr(choices.randint(first, last)) for _ in range(choices.randint(2, 9))))
+        size += len(made[-1]) + 1
+    return " ".join(made)[:MEGABYTE]
+
+
+HAN, HANGUL, DEVANAGARI, TAMIL, ARABIC = (
+    (0x4E00, 0x9FFF),
+    (0xAC00, 0xD7A3),
+    (0x905, 0x939),
+    (0xB85, 0xBB9),
+    (0x621, 0x64A),
+)
+
 SHAPES = {
     "one-letter": lambda: "a" * MEGABYTE,
     "spaces": lambda: " " * MEGABYTE,
@@ -67,6 +86,8 @@ SHAPES = {
     "marks": lambda: repeat("a\u0301\u0302"),
     "cyrillic": lambda: repeat("іgnоrе "),
     "chinese": lambda: repeat("忽略以前的"),
+    "indic-words": lambda: words_of_scripts(DEVANAGARI, TAMIL),
+    "scripts-mixed": lambda: words_of_scripts(HAN, HANGUL, DEVANAGARI, ARABIC),
     "fullwidth": lambda: repeat("ｉｇｎｏｒｅ　"),
     "tags": lambda: "\U000e0041" * (MEGABYTE // 4),
     "surrogates": lambda: "\ud800" * MEGABYTE,

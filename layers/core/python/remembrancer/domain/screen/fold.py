@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Mapping
 from functools import cache
 
-_TABLE_LIMIT = 20_000
+_TABLE_LIMIT = 160_000  # the characters that Unicode assigns; hostile text cannot make the tables larger
 _MAX_EXPANSION = 4  # a few ligatures stand for whole sentences
 _KEPT_CONTROLS = "\t\n"
 _DROPPED_CATEGORIES = frozenset({"Mn", "Me", "Cf", "Cc", "Co", "Cs"})
