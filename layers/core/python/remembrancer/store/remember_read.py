@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 from uuid import UUID
 
+from remembrancer.domain.digests import content_sha
 from remembrancer.store import visibility
 from remembrancer.store.database import Row, Unit
 from remembrancer.store.vectors import vector_text
@@ -106,10 +107,14 @@ def sources(unit: Unit, space_id: UUID, owner_id: UUID, keys: Collection[str]) -
         """
         select source_key, source_id, revision from evidence_source
         where tenant_id = %(tenant)s and space_id = %(space)s and owner_id = %(owner)s
-          and sha256(convert_to(source_key, 'UTF8')) = any (
-            select sha256(convert_to(k, 'UTF8')) from unnest(%(keys)s::text[]) as k)
+          and key_sha = any (%(keys)s)
         """,
-        {"tenant": unit.tenant_id, "space": space_id, "owner": owner_id, "keys": sorted(keys)},
+        {
+            "tenant": unit.tenant_id,
+            "space": space_id,
+            "owner": owner_id,
+            "keys": [content_sha(key) for key in sorted(keys)],
+        },
     )
     return {row["source_key"]: row for row in rows}
 

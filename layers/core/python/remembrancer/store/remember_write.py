@@ -11,6 +11,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from remembrancer.domain.assessment import Register
+from remembrancer.domain.digests import content_sha
 from remembrancer.domain.remember_facts import Contradiction, Fact, Value
 from remembrancer.domain.remember_requests import EvidenceIn
 from remembrancer.domain.time_rules import Window
@@ -104,8 +105,9 @@ def add_source(unit: Unit, space_id: UUID, key: str, revision: str) -> UUID:
     source_id = unit.new_id()
     unit.run(
         """
-        insert into evidence_source (tenant_id, source_id, space_id, owner_id, source_key, revision, revised_at)
-        values (%(tenant)s, %(id)s, %(space)s, %(owner)s, %(key)s, %(revision)s, %(now)s)
+        insert into evidence_source (tenant_id, source_id, space_id, owner_id, source_key, key_sha, revision,
+          revised_at)
+        values (%(tenant)s, %(id)s, %(space)s, %(owner)s, %(key)s, %(sha)s, %(revision)s, %(now)s)
         """,
         {
             "tenant": unit.tenant_id,
@@ -113,6 +115,7 @@ def add_source(unit: Unit, space_id: UUID, key: str, revision: str) -> UUID:
             "space": space_id,
             "owner": unit.principal.principal_id,
             "key": key,
+            "sha": content_sha(key),
             "revision": revision,
             "now": unit.now,
         },

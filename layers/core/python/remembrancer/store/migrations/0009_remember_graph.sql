@@ -7,14 +7,14 @@ create table evidence_source (
   space_id uuid not null,
   owner_id uuid not null,
   source_key text not null,
+  key_sha bytea not null check (octet_length(key_sha) = 32),
   revision text not null,
   revised_at timestamptz not null,
   primary key (tenant_id, source_id),
   foreign key (tenant_id, space_id) references space,
   foreign key (tenant_id, owner_id) references principal
 );
-create unique index evidence_source_once
-  on evidence_source (tenant_id, space_id, owner_id, sha256(convert_to(source_key, 'UTF8')));
+create unique index evidence_source_once on evidence_source (tenant_id, space_id, owner_id, key_sha);
 
 -- What a caller said of one submission of evidence; the submitted bytes are the occurrence's own.
 create table submission (
