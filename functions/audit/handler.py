@@ -11,6 +11,7 @@ from functions.manifest import function
 from remembrancer.api.app import Api, shown
 from remembrancer.api.wiring import services
 from remembrancer.flows import audit
+from remembrancer.flows.diagnostics import diagnostics
 
 app = Api(function("audit"))
 
@@ -40,6 +41,13 @@ def get_export(after: After = 0, limit: Rows = 1000) -> Response[str]:
 @app.route("GET", "/v1/tombstones", summary="What was erased, as keyed digests.")
 def get_tombstones(cursor: Cursor = None, limit: Limit = 50) -> Response[str]:
     return shown(audit.list_tombstones(services(), app.call(), cursor, limit))
+
+
+@app.route(
+    "GET", "/v1/attempts/{id}/diagnostics", summary="What the assessor was asked and what it answered."
+)
+def get_diagnostics(id: str) -> Response[str]:
+    return shown(diagnostics(services(), app.call(), id))
 
 
 handler = app.handler

@@ -277,7 +277,7 @@ class Remembering:
         self.machine = Machine(
             {
                 "remember_prepare": self._step(
-                    lambda e: prepare(self.of("remember_prepare"), _id(e)).to_state()
+                    lambda e: prepare(self.of("remember_prepare"), _id(e), self.assessor.name).to_state()
                 ),
                 "remember_call_model": self._step(
                     lambda e: call_model(
@@ -305,6 +305,14 @@ class Remembering:
             with self._worlds_lock:
                 self._worlds.append(own)
         return replace(own.services(function), objects=self.objects, start_attempt=self._begin)
+
+    def wire(self) -> World:
+        """The world's own handlers too: the front starts the workflow."""
+        front = self.world.services("remember")
+        self.world._open["remember"] = replace(front, start_attempt=self._begin)
+        for function in ("purge", "remember_failed"):
+            self.world._open[function] = replace(self.world.services(function), objects=self.objects)
+        return self.world
 
     def close(self) -> None:
         for own in self._worlds:

@@ -11,6 +11,8 @@ from uuid import UUID
 from remembrancer.domain.assessment import MAX_TURNS, Conversation
 from remembrancer.domain.ports import Answer
 
+PREFIX = "attempts/"
+"""What is left under it is removed after a day."""
 MEDIA_TYPE = "application/json"
 Side = Literal["req", "res"]
 _STOPS = ("complete", "truncated", "malformed", "blocked")
@@ -18,7 +20,7 @@ _STOPS = ("complete", "truncated", "malformed", "blocked")
 
 def key(tenant_id: UUID, attempt_id: UUID, turn: int, side: Side) -> str:
     """Where a turn's request or answer lies: the model's caller may reach nothing else."""
-    return f"{tenant_id}/{attempt_id}/{turn}.{side}"
+    return f"{PREFIX}{tenant_id}/{attempt_id}/{turn}.{side}"
 
 
 def keys(tenant_id: UUID, attempt_id: UUID) -> list[str]:

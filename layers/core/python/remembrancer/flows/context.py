@@ -59,8 +59,6 @@ class Services:
     """Set for the functions that write or link bundles and reports, or hand texts on to the model's caller."""
     start_attempt: Callable[[UUID], None] | None = None
     """Starts the workflow of a remember attempt; raises MachineUnavailable. Set for the function that takes them on."""
-    assessor_id: str = ""
-    """Which assessor and model judge: a validated answer is reused of the same one only."""
     duplicate_floor: float = DUPLICATE_FLOOR
     """The least cosine at which stored evidence is offered to the assessor as a duplicate."""
     verify_signature: SignatureVerifier | None = None

@@ -32,19 +32,22 @@ if TYPE_CHECKING:
 EMBED_BATCH = 16
 
 
-def prepare(services: Services, attempt_id: UUID) -> Turn:
-    """Resolve what the request means here and now, and ask; or reuse what an earlier attempt had validated."""
+def prepare(services: Services, attempt_id: UUID, assessor_id: str) -> Turn:
+    """Resolve what the request means here and now, and ask; or reuse what an earlier attempt had validated.
+
+    A validated answer is reused of the same assessor alone: `assessor_id` names it, its model and its prompt.
+    """
     opened = open_attempt(services, attempt_id)
     with failing(services, opened):
         in_time(services.clock, opened.deadlines.assessment)
-        context = _context(services, opened)
+        context = _context(services, opened, assessor_id)
         turn = Turn(
             attempt_id=format_id("att", attempt_id),
             tenant_id=str(opened.tenant_id),
             turn=1,
             until=_text(opened.deadlines.assessment),
         )
-        if _reused(services, opened, context):
+        if _reused(services, opened, context, assessor_id):
             return replace(turn, verdict="valid")
         asked = assessment_request(opened.request, context)
         write_object(
@@ -56,7 +59,7 @@ def prepare(services: Services, attempt_id: UUID) -> Turn:
         return turn
 
 
-def _context(services: Services, opened: Opened) -> Context:
+def _context(services: Services, opened: Opened, assessor_id: str) -> Context:
     """Found once and kept; a step that runs again goes on with what the first run found."""
     row = opened.row
     if row["context"] is not None:
@@ -75,7 +78,7 @@ def _context(services: Services, opened: Opened) -> Context:
 
     def gathered(unit: Unit) -> Context:
         found = gather(unit, request, space_id, texts, vectors, contract, floor=services.duplicate_floor)
-        kept = {"found": found.to_json(), "hash": _hash(services, found).hex()}
+        kept = {"found": found.to_json(), "hash": _hash(assessor_id, found).hex()}
         if not attempts.set_prepared(unit, opened.attempt_id, kept, _shown(found)):
             raise Problem("commit_conflict")
         attempts.save_vectors(unit, opened.attempt_id, contract, vectors)
@@ -84,9 +87,9 @@ def _context(services: Services, opened: Opened) -> Context:
     return services.database.operate(opened.credential, gathered)
 
 
-def _hash(services: Services, context: Context) -> bytes:
+def _hash(assessor_id: str, context: Context) -> bytes:
     """Of everything that an answer depends on, but the request, which is the chain's own."""
-    return request_hash({"context": context.to_json(), "assessor": services.assessor_id})
+    return request_hash({"context": context.to_json(), "assessor": assessor_id})
 
 
 def _shown(context: Context) -> list[UUID]:
@@ -94,13 +97,13 @@ def _shown(context: Context) -> list[UUID]:
     return sorted(context.shown | {candidate.entity_id for candidate in context.entities})
 
 
-def _reused(services: Services, opened: Opened, context: Context) -> bool:
+def _reused(services: Services, opened: Opened, context: Context, assessor_id: str) -> bool:
     """Whether the answer is there: validated by this attempt, or by an earlier one of the chain in the same context."""
     if opened.row["assessment"] is not None:
         return True
 
     def take(unit: Unit) -> bool:
-        found = attempts.checkpoint(unit, opened.row["chain_id"], _hash(services, context))
+        found = attempts.checkpoint(unit, opened.row["chain_id"], _hash(assessor_id, context))
         return found is not None and bool(
             attempts.set_assessment(unit, opened.attempt_id, found["assessment"])
         )
