@@ -25,6 +25,7 @@ from infra.workflows import Workflows
 
 OUTBOX = "outbox"
 JOBS = "jobs"
+ERASURE = "erasure"
 MIGRATE = "migrate"
 
 
@@ -102,6 +103,9 @@ class Remembrancer(cdk.Stack):
         for function in functions.having("REM_JOBS_MACHINE"):
             workflows.may_start(function, JOBS)
         network.pass_machine_start(workflows.machines[JOBS].state_machine_arn)
+        for function in functions.having("REM_ERASURE_MACHINE"):
+            workflows.may_start(function, ERASURE)
+        network.pass_machine_start(workflows.machines[ERASURE].state_machine_arn)
         for function in functions.having("REM_WORK_BUCKET"):
             storage.may_use_work(functions.role_of(function))
         network.pass_objects(storage.work_objects)
@@ -117,6 +121,7 @@ class Remembrancer(cdk.Stack):
         functions.give("REM_KMS_MAC_KEY", keys.mac.key_arn)
         functions.give("REM_OUTBOX_MACHINE", workflows.machines[OUTBOX].state_machine_arn)
         functions.give("REM_JOBS_MACHINE", workflows.machines[JOBS].state_machine_arn)
+        functions.give("REM_ERASURE_MACHINE", workflows.machines[ERASURE].state_machine_arn)
         functions.give("REM_WORK_BUCKET", storage.work_name)
         functions.give("REM_EVENT_BUS", alerts.bus.event_bus_name)
         functions.give("REM_SIGN_KEY", keys.sign.key_arn)

@@ -1,4 +1,4 @@
-"""Signed erasure; legal holds."""
+"""Signed erasure; requests of data subjects; legal holds."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from functions.manifest import function
 from remembrancer.api.app import Api, answer, shown
 from remembrancer.api.wiring import services, settings
 from remembrancer.domain.requests import PurgeRequest
-from remembrancer.domain.trust_requests import LegalHoldReleaseRequest, LegalHoldRequest
-from remembrancer.flows import legal_holds
+from remembrancer.domain.trust_requests import DsarRequest, LegalHoldReleaseRequest, LegalHoldRequest
+from remembrancer.flows import dsar, legal_holds
+from remembrancer.flows.dsar_certificate import get_certificate
 from remembrancer.flows.erase import purge
 
 app = Api(function("purge"), settings().public_bases)
@@ -24,6 +25,28 @@ Limit = Annotated[int, Query(ge=1, le=50)]
 @app.route("POST", "/v1/purge", summary="Erase memories and every copy of them; signed.")
 def post_purge(body: Annotated[PurgeRequest, Body()]) -> Response[str]:
     return answer(purge(services(), app.call(), body))
+
+
+@app.route("POST", "/v1/dsar", summary="Register or answer a data subject's request; signed.")
+def post_dsar(body: Annotated[DsarRequest, Body()]) -> Response[str]:
+    return answer(dsar.request_dsar(services(), app.call(), body))
+
+
+@app.route("GET", "/v1/dsar", summary="Requests of data subjects, newest first.")
+def get_dsars(cursor: Cursor = None, limit: Limit = 20) -> Response[str]:
+    return shown(dsar.list_dsars(services(), app.call(), cursor, limit))
+
+
+@app.route("GET", "/v1/dsar/{id}", summary="How far a request is; the link to its bundle.")
+def get_dsar(id: Annotated[str, Path()]) -> Response[str]:
+    return shown(dsar.get_dsar(services(), app.call(), id))
+
+
+@app.route(
+    "GET", "/v1/dsar/{id}/certificate", summary="What was given and erased, and whether it still agrees."
+)
+def get_dsar_certificate(id: Annotated[str, Path()]) -> Response[str]:
+    return shown(get_certificate(services(), app.call(), id))
 
 
 @app.route("GET", "/v1/legal-holds", summary="Legal holds, newest first.")

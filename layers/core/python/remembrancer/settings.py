@@ -7,7 +7,7 @@ of the cluster and of KMS.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from remembrancer.domain.remember_limits import DUPLICATE_FLOOR
@@ -37,6 +37,12 @@ class Settings:
     remember_machine: str | None
     duplicate_floor: float
     work_bucket: str | None
+    assessor: str
+    assessor_model: str | None
+    assessor_max_tokens: int
+    assessor_url: str | None
+    assessor_key: str | None = field(repr=False)
+    guardrail: str | None
     event_bus: str | None
     webhook_url: str | None
     webhook_secret: str | None
@@ -69,6 +75,12 @@ class Settings:
             remember_machine=env.get("REM_REMEMBER_MACHINE"),
             duplicate_floor=_share(env, "REM_DUPLICATE_FLOOR", DUPLICATE_FLOOR),
             work_bucket=env.get("REM_WORK_BUCKET"),
+            assessor=_assessor(env),
+            assessor_model=env.get("REM_ASSESSOR_MODEL"),
+            assessor_max_tokens=_count(env, "REM_ASSESSOR_MAX_TOKENS", 16_000),
+            assessor_url=env.get("REM_ASSESSOR_URL"),
+            assessor_key=env.get("REM_ASSESSOR_KEY"),
+            guardrail=env.get("REM_GUARDRAIL"),
             event_bus=env.get("REM_EVENT_BUS"),
             webhook_url=env.get("REM_WEBHOOK_URL"),
             webhook_secret=env.get("REM_WEBHOOK_SECRET"),
@@ -87,6 +99,29 @@ def _switch(env: Mapping[str, str], name: str) -> bool:
     if value not in ("on", "off"):
         raise SettingsError(f"{name} is neither on nor off")
     return value == "on"
+
+
+def _assessor(env: Mapping[str, str]) -> str:
+    """Who judges remembered evidence, with all that it needs."""
+    value = env.get("REM_ASSESSOR", "rules")
+    needs = {
+        "rules": (),
+        "bedrock": ("REM_ASSESSOR_MODEL", "REM_GUARDRAIL"),
+        "openai": ("REM_ASSESSOR_MODEL", "REM_ASSESSOR_URL"),
+    }
+    if value not in needs:
+        raise SettingsError("REM_ASSESSOR is none of rules, bedrock and openai")
+    for name in needs[value]:
+        if not env.get(name):
+            raise SettingsError(f"{name} must be set for this REM_ASSESSOR")
+    return value
+
+
+def _count(env: Mapping[str, str], name: str, default: int) -> int:
+    value = env.get(name, str(default))
+    if not value.isascii() or not value.isdigit() or not 0 < int(value) <= 1_000_000:
+        raise SettingsError(f"{name} is not a positive number up to 1,000,000")
+    return int(value)
 
 
 def _share(env: Mapping[str, str], name: str, default: float) -> float:

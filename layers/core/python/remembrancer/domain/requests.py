@@ -266,9 +266,10 @@ class VerifyRequest(Closed):
 
 
 class PurgeRequest(Closed):
-    """What is erased is named by exactly one of ids, data subject and owner."""
+    """What is erased is named by exactly one of ids (of memories, proposals or both), data subject and owner."""
 
     memory_ids: Annotated[list[PublicId], Field(min_length=1, max_length=1_000)] | None = None
+    proposal_ids: Annotated[list[PublicId], Field(min_length=1, max_length=1_000)] | None = None
     data_subject: Subject | None = None
     owner: PublicId | None = None
     dry_run: bool
@@ -277,8 +278,9 @@ class PurgeRequest(Closed):
 
     @model_validator(mode="after")
     def _one_selector(self) -> PurgeRequest:
-        if sum(given is not None for given in (self.memory_ids, self.data_subject, self.owner)) != 1:
-            raise PydanticCustomError("one_selector", "exactly one of memory_ids, data_subject and owner")
+        ids = self.memory_ids is not None or self.proposal_ids is not None
+        if sum((ids, self.data_subject is not None, self.owner is not None)) != 1:
+            raise PydanticCustomError("one_selector", "exactly one of ids, data_subject and owner")
         return self
 
 

@@ -13,7 +13,7 @@ from remembrancer.domain.tenant_settings import TenantSettings
 from remembrancer.flows.context import Call, Services, public_id
 from remembrancer.flows.instants import instant
 from remembrancer.flows.keyed import Answer
-from remembrancer.flows.signed import auditing_refusals, signed, spend
+from remembrancer.flows.signed import Reply, SignedUnit, signed_act, signed_change
 from remembrancer.store import identity
 from remembrancer.store.database import Unit
 
@@ -32,27 +32,18 @@ def get_settings(services: Services, call: Call) -> dict[str, Any]:
 def patch_settings(services: Services, call: Call, request: SettingsPatch) -> dict[str, Any]:
     """The settings after the change. Absent members stay as they are."""
 
-    def work(unit: Unit) -> dict[str, Any]:
-        verified = spend(services, unit, call)
+    def change(signed: SignedUnit) -> dict[str, Any]:
+        unit = signed.unit
         before = unit.principal.settings.model_dump(mode="json")
         patch = request.model_dump(mode="json", exclude_none=True)
         merged = {**before, **patch, "retention": {**before["retention"], **patch.get("retention", {})}}
         after = TenantSettings.model_validate(merged).model_dump(mode="json")
         identity.save_settings(unit, after)
-        unit.audit(
-            "settings_changed",
-            None,
-            before=before,
-            after=after,
-            key_id=verified.key_id,
-            signature_base=verified.base_digest.hex(),
-            correlation_id=call.correlation_id,
-        )
+        signed.audit("settings_changed", before=before, after=after)
         unit.alert("settings_changed", call.correlation_id)
         return after
 
-    with auditing_refusals(services, call):
-        return services.database.write(call.credential, work)
+    return signed_change(services, call, change)
 
 
 def list_principals(services: Services, call: Call) -> dict[str, Any]:
@@ -79,70 +70,46 @@ def list_principals(services: Services, call: Call) -> dict[str, Any]:
 
 def create_principal(services: Services, call: Call, request: PrincipalRequest) -> Answer:
     """201. The credential must exist at the identity provider; here it is only registered."""
-    with signed(services, call, request.model_dump(mode="json")) as start:
-        if start.replay is not None:
-            return start.replay
 
-        def work(unit: Unit) -> Answer:
-            start.fence(unit)
-            verified = spend(services, unit, call)
-            principal_id = identity.create_principal(
-                unit,
-                kind=request.kind,
-                name=request.name,
-                capabilities=request.capabilities,
-                team_grant=request.team_grant,
-                issuer=request.issuer,
-                subject=request.subject,
-            )
-            shown = format_id("prin", principal_id)
-            unit.audit(
-                "principal_created",
-                shown,
-                kind=request.kind,
-                capabilities=sorted(set(request.capabilities)),
-                team_grant=request.team_grant,
-                key_id=verified.key_id,
-                signature_base=verified.base_digest.hex(),
-                correlation_id=call.correlation_id,
-            )
-            unit.alert("principal_created", shown)
-            body = {"principal_id": shown, "correlation_id": call.correlation_id}
-            return start.answer(unit, 201, body, [])
+    def act(signed: SignedUnit) -> Reply:
+        principal_id = identity.create_principal(
+            signed.unit,
+            kind=request.kind,
+            name=request.name,
+            capabilities=request.capabilities,
+            team_grant=request.team_grant,
+            issuer=request.issuer,
+            subject=request.subject,
+        )
+        shown = format_id("prin", principal_id)
+        signed.audit(
+            "principal_created",
+            shown,
+            kind=request.kind,
+            capabilities=sorted(set(request.capabilities)),
+            team_grant=request.team_grant,
+        )
+        signed.unit.alert("principal_created", shown)
+        return 201, {"principal_id": shown}, []
 
-        return services.database.write(call.credential, work)
+    return signed_act(services, call, request.model_dump(mode="json"), act)
 
 
 def register_key(services: Services, call: Call, principal: str, request: KeyRequest) -> Answer:
     """201 with the key id and the time from which it works. Only people hold keys."""
-    with signed(services, call, request.model_dump(mode="json")) as start:
-        if start.replay is not None:
-            return start.replay
 
-        def work(unit: Unit) -> Answer:
-            start.fence(unit)
-            verified = spend(services, unit, call)
-            principal_id = public_id("prin", principal)
-            if identity.principal_kind(unit, principal_id) != "human":
-                raise Problem("not_found")
-            key_id = f"key_{unit.new_id().hex}"
-            usable_from = unit.now + KEY_WAIT
-            identity.add_key(unit, principal_id, key_id, request.algorithm, request.public_key, usable_from)
-            unit.audit(
-                "key_registered",
-                format_id("prin", principal_id),
-                key_id=key_id,
-                algorithm=request.algorithm,
-                by_key=verified.key_id,
-                signature_base=verified.base_digest.hex(),
-                correlation_id=call.correlation_id,
-            )
-            unit.alert("key_registered", key_id)
-            body = {
-                "key_id": key_id,
-                "usable_from": instant(usable_from),
-                "correlation_id": call.correlation_id,
-            }
-            return start.answer(unit, 201, body, [])
+    def act(signed: SignedUnit) -> Reply:
+        unit = signed.unit
+        principal_id = public_id("prin", principal)
+        if identity.principal_kind(unit, principal_id) != "human":
+            raise Problem("not_found")
+        key_id = f"key_{unit.new_id().hex}"
+        usable_from = unit.now + KEY_WAIT
+        identity.add_key(unit, principal_id, key_id, request.algorithm, request.public_key, usable_from)
+        signed.audit(
+            "key_registered", format_id("prin", principal_id), new_key=key_id, algorithm=request.algorithm
+        )
+        unit.alert("key_registered", key_id)
+        return 201, {"key_id": key_id, "usable_from": instant(usable_from)}, []
 
-        return services.database.write(call.credential, work)
+    return signed_act(services, call, request.model_dump(mode="json"), act)

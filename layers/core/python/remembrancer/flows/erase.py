@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from remembrancer.domain.ids import format_id
-from remembrancer.domain.problems import Problem
 from remembrancer.domain.requests import PurgeRequest
-from remembrancer.domain.subjects import subject_key
+from remembrancer.flows import removal
 from remembrancer.flows.context import Call, Services
+from remembrancer.flows.jobs import accepted
 from remembrancer.flows.keyed import Answer, Keyed
-from remembrancer.flows.selectors import Selected, Selector, select, selector, unnamed, witness
-from remembrancer.flows.signed import signed, spend
-from remembrancer.store import erasure, jobs, legal, locks, selection, spaces
-from remembrancer.store.database import Row, Unit
+from remembrancer.flows.removal import Found
+from remembrancer.flows.selectors import MOST, Selected, Selector, select, selector, unnamed, witness
+from remembrancer.flows.signed import SignedUnit, signed, spent
+from remembrancer.store import erasure, erasure_work, jobs, spaces
+from remembrancer.store.database import Unit
+
+WORK_LASTS = timedelta(days=30)
+"""A long erasure that cannot go on is over only then, and has raised an alert every time it stopped."""
 
 
 class _DryRun(Exception):
@@ -26,84 +30,108 @@ class _DryRun(Exception):
         self.body = body
 
 
-@dataclass(frozen=True)
-class _Found:
-    """Under the locks: what is there, what a legal hold keeps, what goes."""
-
-    rows: list[Row]
-    doomed: Selected
-    held: Selected
-
-
 def purge(services: Services, call: Call, request: PurgeRequest) -> Answer:
-    """200 with the counts by table, the ids on legal hold and the ids that were not found."""
-    named = selector(request.memory_ids, request.data_subject, request.owner)
+    """200 with the counts by table, the ids on legal hold and the ids that were not found.
+
+    More than MOST rows are a job: 202, and its answer has the same at the end.
+    """
+    named = selector(request.memory_ids, request.data_subject, request.owner, request.proposal_ids)
     asked = {**request.model_dump(mode="json"), "data_subject": unnamed(services.macs, named.subject)}
     with signed(services, call, asked) as start:
         if start.replay is not None:
             return start.replay
-
-        def work(unit: Unit) -> Answer:
-            start.fence(unit)
-            verified = spend(services, unit, call)
-            found = _lock(services, unit, named)
-            counts = erasure.erase(unit, found.doomed.memories, found.doomed.proposals, found.doomed.jobs)
-            body = _body(call, request, named, found, counts)
-            if request.dry_run:
-                raise _DryRun(body)
-            _fence(unit, named, found)
-            if found.doomed.memories:
-                _erase_bundles(services, unit)
-            tombstones = erasure.bury(
-                unit,
-                found.doomed.memories,
-                lambda memory_id: services.macs.mac("tombstone", unit.tenant_id, memory_id.bytes),
-                request.reason,
-            )
-            body["tombstones"] = [format_id("tomb", tombstone_id) for tombstone_id in tombstones]
-            body["remains"] = REMAINS
-            unit.audit(
-                "purged",
-                None,
-                selector=_selector_detail(services, unit, named),
-                erased=body["erased"],
-                held=body["held"],
-                held_proposals=body["held_proposals"],
-                held_jobs=body["held_jobs"],
-                counts=counts,
-                reason=request.reason,
-                key_id=verified.key_id,
-                signature_base=verified.base_digest.hex(),
-                correlation_id=call.correlation_id,
-            )
-            for shown in body["erased"]:
-                unit.alert("erased", shown)
-            return start.answer(unit, 200, body, [])
-
         try:
-            return services.database.write(call.credential, work)
+            answer, job_id = services.database.write(
+                call.credential, lambda unit: _purge(services, call, start, request, named, unit)
+            )
         except _DryRun as dry:
             return _dry_answer(services, call, start, dry.body, request, named)
+        if job_id is not None:
+            services.start_job(start.principal.tenant_id, job_id)
+        return answer
 
 
-REMAINS = (
-    "Backups and point-in-time recovery keep the bytes until their retention ends; a restored database replays "
-    "the tombstones before it opens. The tombstones and the audit rows stay and hold no content."
-)
+def _purge(
+    services: Services, call: Call, start: Keyed, request: PurgeRequest, named: Selector, unit: Unit
+) -> tuple[Answer, UUID | None]:
+    start.fence(unit)
+    by = spent(services, unit, call)
+    if not named.by_id:
+        removal.lock_everywhere(unit)
+    wanted = select(unit, named)
+    if named.by_id:
+        removal.lock_for_ids(unit, wanted)
+    if len(wanted) > MOST and not request.dry_run:
+        return _take_on(services, call, start, request, named, by, wanted)
+    found = removal.judge(services, unit, wanted)
+    doomed = found.doomed
+    large = len(wanted) > MOST
+    counts = erasure.count(unit, doomed.memories, doomed.proposals) if large else removal.delete(unit, doomed)
+    body = _body(call, request, named, found, counts)
+    if request.dry_run:
+        raise _DryRun(body)
+    erasure.raise_generation(unit, found.spaces if named.by_id else spaces.every(unit))
+    tombstones = removal.bury(services, unit, doomed, request.reason)
+    body["tombstones"] = removal.ids("tomb", tombstones)
+    body["remains"] = removal.REMAINS
+    by.audit(
+        "purged",
+        selector=_selector_detail(services, unit, named),
+        counts=counts,
+        reason=request.reason,
+        **removal.shown(found),
+    )
+    for public in body["erased"]:
+        unit.alert("erased", public)
+    return start.answer(unit, 200, body, []), None
+
+
+def _take_on(
+    services: Services,
+    call: Call,
+    start: Keyed,
+    request: PurgeRequest,
+    named: Selector,
+    by: SignedUnit,
+    wanted: Selected,
+) -> tuple[Answer, UUID]:
+    """What is to go is written down by id, and what is in flight is kept out, now; a worker does the rest."""
+    unit = by.unit
+    detail = _selector_detail(services, unit, named)
+    work = {"purge": True, "reason": request.reason, "selector": detail, "evidence": by.evidence}
+    job_id = stage(unit, call, "erase", work, wanted)
+    erasure.raise_generation(unit, spaces.every(unit))
+    size = {"memories": len(wanted.memories), "proposals": len(wanted.proposals)}
+    by.audit("erasure_accepted", format_id("job", job_id), selector=detail, reason=request.reason, **size)
+    return accepted(unit, start, call, job_id, {"dry_run": False, "selector": named.kind, **size}), job_id
+
+
+def stage(unit: Unit, call: Call, kind: str, work: dict[str, Any], wanted: Selected) -> UUID:
+    """A job of the worker that erases (flows/erase_work.py), with the ids that it is about."""
+    job_id = jobs.create(
+        unit, kind, call.credential, work, call.correlation_id, len(wanted), lasts=WORK_LASTS
+    )
+    for name, row_ids in (
+        ("memory", wanted.memories),
+        ("proposal", wanted.proposals),
+        ("job", wanted.jobs),
+        ("occurrence", wanted.occurrences),
+    ):
+        erasure_work.put(unit, job_id, name, row_ids)
+    return job_id
 
 
 def _body(
-    call: Call, request: PurgeRequest, named: Selector, found: _Found, counts: dict[str, int]
+    call: Call, request: PurgeRequest, named: Selector, found: Found, counts: dict[str, int]
 ) -> dict[str, Any]:
-    present = {row["memory_id"] for row in found.rows}
+    present = found.present
+    absent = removal.ids("mem", [one for one in named.ids if one not in present])
+    absent += removal.ids("prop", [one for one in named.proposals if one not in present])
     return {
         "dry_run": request.dry_run,
         "selector": named.kind,
-        "erased": [format_id("mem", memory_id) for memory_id in found.doomed.memories],
-        "held": [format_id("mem", memory_id) for memory_id in found.held.memories],
-        "held_proposals": [format_id("prop", proposal_id) for proposal_id in found.held.proposals],
-        "held_jobs": [format_id("job", job_id) for job_id in found.held.jobs],
-        "not_found": [format_id("mem", memory_id) for memory_id in named.ids if memory_id not in present],
+        **removal.shown(found),
+        "not_found": absent,
         "counts": counts,
         "correlation_id": call.correlation_id,
     }
@@ -113,9 +141,9 @@ def _selector_detail(services: Services, unit: Unit, named: Selector) -> dict[st
     """For the chain: the subject as a keyed digest."""
     if named.subject is not None:
         return {"data_subject": witness(services.macs, unit.tenant_id, named.subject).hex()}
-    return (
-        {"memory_ids": len(named.ids)} if named.owner is None else {"owner": format_id("prin", named.owner)}
-    )
+    if named.owner is not None:
+        return {"owner": format_id("prin", named.owner)}
+    return {"memory_ids": len(named.ids), "proposal_ids": len(named.proposals)}
 
 
 def _dry_answer(
@@ -125,78 +153,13 @@ def _dry_answer(
 
     def record(unit: Unit) -> Answer:
         start.fence(unit)
-        verified = spend(services, unit, call)
-        unit.audit(
+        spent(services, unit, call).audit(
             "purge_dry_run",
-            None,
             selector=_selector_detail(services, unit, named),
             memories=len(body["erased"]),
             held=body["held"],
             reason=request.reason,
-            key_id=verified.key_id,
-            correlation_id=call.correlation_id,
         )
         return start.answer(unit, 200, body, [])
 
     return services.database.write(call.credential, record)
-
-
-def _lock(services: Services, unit: Unit, named: Selector) -> _Found:
-    """Wait until no write is in flight in the spaces concerned, keep new ones out, and look.
-
-    A subject may be in any space, also in one where its first memory is just being written.
-    """
-    erasure.lock_imports(unit)
-    concerned = (
-        [row["space_id"] for row in erasure.find(unit, named.ids)]
-        if named.kind == "memory_ids"
-        else spaces.every(unit)
-    )
-    locks.lock(unit, "space", [space_id.bytes for space_id in concerned])
-    selected = select(unit, named)
-    rows = erasure.find(unit, selected.memories)
-    held = _on_hold(services, unit)
-    kept = {row["memory_id"] for row in rows if row["on_legal_hold"] or held(row["data_subjects"])}
-    gone = [row["memory_id"] for row in rows if row["memory_id"] not in kept]
-    staged = sorted({*selected.jobs, *selection.jobs_with_texts_of(unit, gone)})
-    proposed_for = selection.subjects_of_proposals(unit, selected.proposals)
-    staged_for = selection.subjects_of_jobs(unit, staged)
-    kept_proposals = [one for one in selected.proposals if held(proposed_for.get(one, []))]
-    kept_jobs = [one for one in staged if held(staged_for.get(one, []))]
-    return _Found(
-        rows,
-        doomed=Selected(
-            gone,
-            [one for one in selected.proposals if one not in set(kept_proposals)],
-            [one for one in staged if one not in set(kept_jobs)],
-        ),
-        held=Selected(sorted(kept), kept_proposals, kept_jobs),
-    )
-
-
-def _on_hold(services: Services, unit: Unit) -> Callable[[list[str]], bool]:
-    """Whether one of these subjects is held by an order."""
-    digests = legal.held_subjects(unit)
-
-    def held(subjects: list[str]) -> bool:
-        return bool(digests) and any(
-            witness(services.macs, unit.tenant_id, subject_key(subject)) in digests for subject in subjects
-        )
-
-    return held
-
-
-def _fence(unit: Unit, named: Selector, found: _Found) -> None:
-    """What was prepared before this erasure may not commit where it would bring the erased back."""
-    doomed = set(found.doomed.memories)
-    touched = sorted({row["space_id"] for row in found.rows if row["memory_id"] in doomed})
-    erasure.raise_generation(unit, touched if named.kind == "memory_ids" else spaces.every(unit))
-
-
-def _erase_bundles(services: Services, unit: Unit) -> None:
-    """Any bundle of the last day may hold the bytes. Its object goes first: a purge that fails then is repeated."""
-    keys = jobs.erase_bundles(unit)
-    if keys:
-        if services.objects is None:
-            raise Problem("configuration_invalid")
-        services.objects.delete(keys)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 from remembrancer.domain.ids import format_id
-from remembrancer.domain.principal import authorize
+from remembrancer.domain.principal import Action, authorize
 from remembrancer.domain.problems import Problem
 from remembrancer.flows.context import Call, Services, public_id
 from remembrancer.flows.instants import instant
 from remembrancer.flows.keyed import Answer, Keyed
 from remembrancer.store import jobs
-from remembrancer.store.database import Unit
+from remembrancer.store.database import Row, Unit
 
 LINK_S = 300
 """How long a link to a bundle works."""
+_NEEDS: Mapping[str, Action] = {"export": "review", "dsar": "admin"}
+"""What fetching a bundle takes, beside having asked for it."""
 
 
 def accepted(unit: Unit, start: Keyed, call: Call, job_id: UUID, shown: Mapping[str, Any]) -> Answer:
@@ -32,6 +34,18 @@ def accepted(unit: Unit, start: Keyed, call: Call, job_id: UUID, shown: Mapping[
     return start.answer(unit, 202, body, [job_id])
 
 
+def claim(
+    services: Services, tenant_id: UUID | None, job_id: UUID | None, kinds: Sequence[str] = jobs.WORKED_ON
+) -> Row | None:
+    """The named job, or the oldest of any tenant that nobody works on."""
+    tenants = [tenant_id] if tenant_id is not None else [t for t, _ in services.database.tenants()]
+    for tenant in tenants:
+        row = services.database.job(tenant, lambda unit: jobs.claim(unit, job_id, kinds), audited=False)
+        if row is not None:
+            return row
+    return None
+
+
 def job_status(services: Services, call: Call, job: str) -> dict[str, Any]:
     """How far the caller's job is, and what became of it; a bundle's link is made anew and audited each time."""
 
@@ -44,7 +58,7 @@ def job_status(services: Services, call: Call, job: str) -> dict[str, Any]:
         over = row["expires_at"] <= unit.now
         link = None
         if row["object_key"] is not None and not over:
-            authorize(unit.principal, "review")
+            authorize(unit.principal, _NEEDS[row["kind"]])
             if services.objects is None:
                 raise Problem("configuration_invalid")
             link = services.objects.link(row["object_key"], LINK_S)

@@ -14,7 +14,7 @@ from remembrancer.flows.cursors import Cursors
 from remembrancer.flows.instants import instant
 from remembrancer.flows.keyed import Answer, keyed
 from remembrancer.flows.selectors import Selector, selector, unnamed, witness
-from remembrancer.flows.signed import signed, spend
+from remembrancer.flows.signed import Reply, SignedUnit, signed_act
 from remembrancer.store import erasure, legal, locks, spaces
 from remembrancer.store.database import Unit
 
@@ -63,37 +63,21 @@ def place(services: Services, call: Call, request: LegalHoldRequest) -> Answer:
 
 def release(services: Services, call: Call, hold: str, request: LegalHoldReleaseRequest) -> Answer:
     """200. Raises Problem not_found, already_decided."""
-    with signed(services, call, request.model_dump(mode="json")) as start:
-        if start.replay is not None:
-            return start.replay
 
-        def work(unit: Unit) -> Answer:
-            start.fence(unit)
-            verified = spend(services, unit, call)
-            hold_id = public_id("hold", hold)
-            stood = legal.release(unit, hold_id, request.reason)
-            if stood is None:
-                raise Problem("not_found")
-            if not stood:
-                raise Problem("already_decided")
-            shown = format_id("hold", hold_id)
-            unit.audit(
-                "legal_hold_released",
-                shown,
-                reason=request.reason,
-                key_id=verified.key_id,
-                signature_base=verified.base_digest.hex(),
-                correlation_id=call.correlation_id,
-            )
-            unit.alert("legal_hold_released", shown)
-            body = {
-                "hold_id": shown,
-                "released_at": instant(unit.now),
-                "correlation_id": call.correlation_id,
-            }
-            return start.answer(unit, 200, body, [])
+    def act(signed: SignedUnit) -> Reply:
+        unit = signed.unit
+        hold_id = public_id("hold", hold)
+        stood = legal.release(unit, hold_id, request.reason)
+        if stood is None:
+            raise Problem("not_found")
+        if not stood:
+            raise Problem("already_decided")
+        shown = format_id("hold", hold_id)
+        signed.audit("legal_hold_released", shown, reason=request.reason)
+        unit.alert("legal_hold_released", shown)
+        return 200, {"hold_id": shown, "released_at": instant(unit.now)}, []
 
-        return services.database.write(call.credential, work)
+    return signed_act(services, call, request.model_dump(mode="json"), act)
 
 
 def list_holds(services: Services, call: Call, cursor: str | None, limit: int) -> dict[str, Any]:
@@ -113,6 +97,7 @@ def list_holds(services: Services, call: Call, cursor: str | None, limit: int) -
                 {
                     "hold_id": format_id("hold", row["hold_id"]),
                     "of": "memory_ids" if row["subject"] is None else "data_subject",
+                    "subject_digest": None if row["subject"] is None else bytes(row["subject"]).hex(),
                     "memory_ids": [format_id("mem", memory_id) for memory_id in row["memory_ids"]],
                     "reason": row["reason"],
                     "case_reference": row["case_reference"],

@@ -7,7 +7,7 @@ from typing import Any
 from remembrancer.domain.import_requests import RetentionRequest
 from remembrancer.domain.principal import authorize
 from remembrancer.flows.context import Call, Services
-from remembrancer.flows.signed import auditing_refusals, spend
+from remembrancer.flows.signed import SignedUnit, signed_change
 from remembrancer.store import identity
 from remembrancer.store.database import Unit
 
@@ -25,22 +25,12 @@ def get_retention(services: Services, call: Call) -> dict[str, Any]:
 def put_retention(services: Services, call: Call, request: RetentionRequest) -> dict[str, Any]:
     """Days by kind after the change. It applies at once, to what is stored already too."""
 
-    def work(unit: Unit) -> dict[str, Any]:
-        verified = spend(services, unit, call)
-        settings = unit.principal.settings.model_dump(mode="json")
+    def change(signed: SignedUnit) -> dict[str, Any]:
+        settings = signed.unit.principal.settings.model_dump(mode="json")
         before, after = settings["retention"], request.model_dump()
-        identity.save_settings(unit, {**settings, "retention": after})
-        unit.audit(
-            "retention_changed",
-            None,
-            before=before,
-            after=after,
-            key_id=verified.key_id,
-            signature_base=verified.base_digest.hex(),
-            correlation_id=call.correlation_id,
-        )
-        unit.alert("retention_changed", call.correlation_id)
+        identity.save_settings(signed.unit, {**settings, "retention": after})
+        signed.audit("retention_changed", before=before, after=after)
+        signed.unit.alert("retention_changed", call.correlation_id)
         return after
 
-    with auditing_refusals(services, call):
-        return services.database.write(call.credential, work)
+    return signed_change(services, call, change)

@@ -1,12 +1,12 @@
-"""What an erasure or a legal hold names: memories by id, a data subject, or an owner."""
+"""What an erasure, a legal hold or a subject's request names: ids, a data subject, an author, entities, an owner."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
-from remembrancer.domain.ids import parse_id
+from remembrancer.domain.ids import Prefix, parse_id
 from remembrancer.domain.ports import MacKeys
 from remembrancer.domain.problems import FieldError, Problem
 from remembrancer.domain.subjects import subject_key
@@ -14,63 +14,122 @@ from remembrancer.store import selection
 from remembrancer.store.database import Unit
 
 MOST = 1_000
-"""Memories and proposals of one call."""
+"""Rows that one transaction erases."""
 
 
 @dataclass(frozen=True)
 class Selector:
-    """Exactly one member is set; the subject is its key (domain/subjects.py)."""
+    """Ids, or exactly one of the others; subject and author are keys (domain/subjects.py)."""
 
     ids: tuple[UUID, ...] = ()
+    proposals: tuple[UUID, ...] = ()
     subject: str | None = None
+    author: str | None = None
+    entities: tuple[UUID, ...] = ()
     owner: UUID | None = None
 
     @property
     def kind(self) -> str:
         if self.subject is not None:
             return "data_subject"
-        return "memory_ids" if self.owner is None else "owner"
+        if self.author is not None:
+            return "author"
+        if self.entities:
+            return "entities"
+        if self.owner is not None:
+            return "owner"
+        return "memory_ids" if self.ids or not self.proposals else "proposal_ids"
+
+    @property
+    def by_id(self) -> bool:
+        return self.kind in ("memory_ids", "proposal_ids")
 
 
 @dataclass(frozen=True)
 class Selected:
-    """Memories, proposals beside those of the memories, and imports with staged text."""
+    """Memories, proposals beside those of the memories, imports with staged text, further submissions."""
 
-    memories: list[UUID]
-    proposals: list[UUID]
-    jobs: list[UUID]
+    memories: list[UUID] = field(default_factory=list)
+    proposals: list[UUID] = field(default_factory=list)
+    jobs: list[UUID] = field(default_factory=list)
+    occurrences: list[UUID] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.memories) + len(self.proposals) + len(self.jobs) + len(self.occurrences)
 
 
-def selector(memory_ids: Sequence[str] | None, subject: str | None, owner: str | None = None) -> Selector:
+def selector(
+    memory_ids: Sequence[str] | None,
+    subject: str | None,
+    owner: str | None = None,
+    proposal_ids: Sequence[str] | None = None,
+) -> Selector:
     """Raises Problem invalid_input for a text that is no id, with its pointer."""
     if subject is not None:
         return Selector(subject=subject_key(subject))
     if owner is not None:
-        return Selector(owner=_owner(owner))
-    return Selector(ids=_distinct(memory_ids or ()))
+        return Selector(owner=_id("prin", owner, "/owner"))
+    return Selector(
+        ids=_distinct("mem", memory_ids or (), "/memory_ids"),
+        proposals=_distinct("prop", proposal_ids or (), "/proposal_ids"),
+    )
 
 
-def select(unit: Unit, named: Selector) -> Selected:
-    """In every space. Raises Problem input_budget_exceeded for more than MOST rows: name smaller parts by id."""
+def subject_selectors(
+    subject: str | None, author: str | None, entities: Sequence[str] | None, owner: str | None
+) -> list[Selector]:
+    """One for each way in which a person is found. Raises Problem invalid_input."""
+    found = []
+    if subject is not None:
+        found.append(Selector(subject=subject_key(subject)))
+    if author is not None:
+        found.append(Selector(author=subject_key(author)))
+    if entities is not None:
+        found.append(Selector(entities=_distinct("ent", entities, "/entities")))
+    if owner is not None:
+        found.append(Selector(owner=_id("prin", owner, "/owner")))
+    return found
+
+
+def select(unit: Unit, named: Selector, most: int | None = None) -> Selected:
+    """In every space; at most `most` of each kind, if given."""
     if named.subject is not None:
         spellings = [s for s in selection.declared_subjects(unit) if subject_key(s) == named.subject]
-        found = Selected(
-            selection.memories_of_subjects(unit, spellings, MOST + 1),
-            selection.proposals_of_subjects(unit, spellings, MOST + 1),
+        return Selected(
+            selection.memories_of_subjects(unit, spellings, most),
+            selection.proposals_of_subjects(unit, spellings, most),
             selection.jobs_of_subjects(unit, spellings),
         )
-    elif named.owner is not None:
-        found = Selected(
-            selection.memories_of_owner(unit, named.owner, MOST + 1),
-            selection.proposals_of_submitter(unit, named.owner, MOST + 1),
-            selection.jobs_of_principal(unit, named.owner),
+    if named.author is not None:
+        spellings = [s for s in selection.authors(unit) if subject_key(s) == named.author]
+        return Selected(
+            selection.memories_of_authors(unit, spellings, most),
+            selection.proposals_of_authors(unit, spellings, most),
+            selection.jobs_of_authors(unit, spellings),
         )
-    else:
-        found = Selected(list(named.ids), [], [])
-    if len(found.memories) + len(found.proposals) > MOST:
-        message = f"names more than {MOST:,} rows; name them in smaller parts, by memory_ids, for now"
-        raise Problem("input_budget_exceeded", [FieldError(f"/{named.kind}", "too_many", message)])
-    return found
+    if named.entities:
+        entities = selection.with_merged(unit, named.entities)
+        return Selected(
+            selection.memories_of_entities(unit, entities, most),
+            selection.proposals_of_entities(unit, entities, most),
+        )
+    if named.owner is not None:
+        return Selected(
+            selection.memories_of_owner(unit, named.owner, most),
+            selection.proposals_of_submitter(unit, named.owner, most),
+            selection.jobs_of_principal(unit, named.owner),
+            selection.occurrences_of_submitter(unit, named.owner, most),
+        )
+    return Selected(list(named.ids), list(named.proposals))
+
+
+def union(parts: Sequence[Selected]) -> Selected:
+    return Selected(
+        sorted({one for part in parts for one in part.memories}),
+        sorted({one for part in parts for one in part.proposals}),
+        sorted({one for part in parts for one in part.jobs}),
+        sorted({one for part in parts for one in part.occurrences}),
+    )
 
 
 def witness(macs: MacKeys, tenant_id: UUID, subject: str) -> bytes:
@@ -83,22 +142,22 @@ def unnamed(macs: MacKeys, subject: str | None) -> str | None:
     return None if subject is None else macs.mac("request", UUID(int=0), subject.encode()).hex()
 
 
-def _owner(text: str) -> UUID:
+def _id(prefix: Prefix, text: str, pointer: str) -> UUID:
     try:
-        return parse_id("prin", text)
+        return parse_id(prefix, text)
     except ValueError:
-        raise Problem("invalid_input", [FieldError("/owner", "id", "is not a principal id")]) from None
+        raise Problem("invalid_input", [FieldError(pointer, "id", f"is not a {prefix}_ id")]) from None
 
 
-def _distinct(texts: Sequence[str]) -> tuple[UUID, ...]:
+def _distinct(prefix: Prefix, texts: Sequence[str], pointer: str) -> tuple[UUID, ...]:
     """In a fixed order."""
     found: set[UUID] = set()
-    errors = []
+    errors: list[FieldError] = []
     for index, text in enumerate(texts):
         try:
-            found.add(parse_id("mem", text))
-        except ValueError:
-            errors.append(FieldError(f"/memory_ids/{index}", "id", "is not a memory id"))
+            found.add(_id(prefix, text, f"{pointer}/{index}"))
+        except Problem as problem:
+            errors += problem.errors
     if errors:
         raise Problem("invalid_input", errors[:20])
     return tuple(sorted(found))

@@ -14,6 +14,7 @@ from remembrancer.flows.batch import Item, outcome, publish
 from remembrancer.flows.bundle import write_bundle
 from remembrancer.flows.context import Services
 from remembrancer.flows.index import cut_text
+from remembrancer.flows.jobs import claim
 from remembrancer.store import jobs
 from remembrancer.store.database import Row, Unit
 
@@ -30,7 +31,7 @@ def step(
 
     A problem that no retry can cure fails the job; any other is raised and the job goes on where it was.
     """
-    row = _claim(services, tenant_id, job_id)
+    row = claim(services, tenant_id, job_id)
     if row is None:
         return {"more": False}
     named = {"tenant_id": str(row["tenant_id"]), "job_id": str(row["job_id"])}
@@ -43,15 +44,6 @@ def step(
         services.database.job(row["tenant_id"], lambda unit: _fail(unit, row, code))
         more = False
     return {**named, "more": more}
-
-
-def _claim(services: Services, tenant_id: UUID | None, job_id: UUID | None) -> Row | None:
-    tenants = [tenant_id] if tenant_id is not None else [t for t, _ in services.database.tenants()]
-    for tenant in tenants:
-        row = services.database.job(tenant, lambda unit: jobs.claim(unit, job_id), audited=False)
-        if row is not None:
-            return row
-    return None
 
 
 def _fail(unit: Unit, row: Row, code: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -107,3 +108,27 @@ def record_checkpoint(unit: Unit, checkpoint: Mapping[str, Any]) -> None:
         """,
         {"tenant": unit.tenant_id, **checkpoint},
     )
+
+
+def first_after(unit: Unit, seq: int, action: str, target: str) -> Row | None:
+    """{seq, hash in hexadecimal, detail} of the first such row behind `seq`."""
+    row = unit.row(
+        """
+        select seq, encode(hash, 'hex') as hash, detail from audit_event
+        where tenant_id = %(tenant)s and seq > %(after)s and action = %(action)s and target = %(target)s
+        order by seq limit 1
+        """,
+        {"tenant": unit.tenant_id, "after": seq, "action": action, "target": target},
+    )
+    return None if row is None else {**row, "detail": json.loads(row["detail"])}
+
+
+def point_at(unit: Unit, seq: int) -> ChainPoint | None:
+    """Where the chain stood after that row; the beginning for 0."""
+    if seq == GENESIS.seq:
+        return GENESIS
+    row = unit.row(
+        "select seq, hash from audit_event where tenant_id = %(tenant)s and seq = %(seq)s",
+        {"tenant": unit.tenant_id, "seq": seq},
+    )
+    return None if row is None else ChainPoint(row["seq"], bytes(row["hash"]))

@@ -28,18 +28,83 @@ def find(unit: Unit, memory_ids: Sequence[UUID]) -> list[Row]:
     )
 
 
+def find_proposals(unit: Unit, proposal_ids: Sequence[UUID]) -> list[Row]:
+    """The same of proposals: {proposal_id, space_id, data_subjects, on_legal_hold}. One is held with its memory."""
+    return unit.rows(
+        """
+        select p.proposal_id, p.space_id, array(
+                 select jsonb_array_elements_text(coalesce(p.body -> 'data_subjects', '[]'))) as data_subjects,
+               exists (select from legal_hold l where l.tenant_id = p.tenant_id and l.memory_id = p.memory_id
+                       and l.released_at is null) as on_legal_hold
+        from proposal p where p.tenant_id = %(tenant)s and p.proposal_id = any (%(ids)s)
+        order by p.proposal_id
+        """,
+        {"tenant": unit.tenant_id, "ids": list(proposal_ids)},
+    )
+
+
+def find_occurrences(unit: Unit, occurrence_ids: Sequence[UUID]) -> list[Row]:
+    """The same of submissions: {occurrence_id, space_id, data_subjects, on_legal_hold}. One is held with its memory."""
+    return unit.rows(
+        """
+        select o.occurrence_id, o.space_id, m.data_subjects,
+               exists (select from legal_hold l where l.tenant_id = o.tenant_id and l.memory_id = o.memory_id
+                       and l.released_at is null) as on_legal_hold
+        from occurrence o join memory m on m.tenant_id = o.tenant_id and m.memory_id = o.memory_id
+        where o.tenant_id = %(tenant)s and o.occurrence_id = any (%(ids)s)
+        order by o.occurrence_id
+        """,
+        {"tenant": unit.tenant_id, "ids": list(occurrence_ids)},
+    )
+
+
+def spaces_of(
+    unit: Unit, memory_ids: Sequence[UUID], proposal_ids: Sequence[UUID], occurrence_ids: Sequence[UUID]
+) -> list[UUID]:
+    rows = unit.rows(
+        """
+        select space_id from memory where tenant_id = %(tenant)s and memory_id = any (%(memories)s)
+        union select space_id from proposal where tenant_id = %(tenant)s and proposal_id = any (%(proposals)s)
+        union select space_id from occurrence where tenant_id = %(tenant)s and occurrence_id = any (%(occurrences)s)
+        """,
+        {
+            "tenant": unit.tenant_id,
+            "memories": list(memory_ids),
+            "proposals": list(proposal_ids),
+            "occurrences": list(occurrence_ids),
+        },
+    )
+    return [row["space_id"] for row in rows]
+
+
+def count(unit: Unit, memory_ids: Sequence[UUID], proposal_ids: Sequence[UUID]) -> dict[str, int]:
+    """What hangs on so many rows that erasing them for a dry run would take too long: without what is left with
+    nothing only when all of them are gone (edges, names, predicates)."""
+    scope = {"tenant": unit.tenant_id, "ids": list(memory_ids)}
+    found = {"memory": len(memory_ids), "proposal": len(proposal_ids)}
+    for table in _BY_MEMORY:
+        row = unit.row(
+            f"select count(*) as n from {table} where tenant_id = %(tenant)s and memory_id = any (%(ids)s)",
+            scope,
+        )
+        found[table] = 0 if row is None else row["n"]
+    return found
+
+
 def erase(
     unit: Unit,
     memory_ids: Sequence[UUID],
     proposal_ids: Sequence[UUID] = (),
     job_ids: Sequence[UUID] = (),
+    occurrence_ids: Sequence[UUID] = (),
 ) -> dict[str, int]:
     """Delete everything that holds bytes of these memories or rests on them alone; rows removed by table.
 
-    `proposal_ids` are further proposals, `job_ids` imports whose staged text goes too. The caller holds the
-    locks of their spaces, so that no write is in flight, and rolls back for a dry run.
+    `proposal_ids` are further proposals, `job_ids` imports whose staged text goes too, `occurrence_ids` further
+    submissions of memories that stay. The caller holds the locks of their spaces, so that no write is in flight,
+    and rolls back for a dry run.
     """
-    scope = {"tenant": unit.tenant_id, "ids": list(memory_ids)}
+    scope = {"tenant": unit.tenant_id, "ids": list(memory_ids), "occurrences": list(occurrence_ids)}
     staged = _erase_staged(unit, job_ids)
     proposals = _erase_proposals(unit, {**scope, "proposals": list(proposal_ids)})
     counts = {
@@ -60,10 +125,13 @@ def erase(
         scope,
     )
     touched = _touched(unit, scope)
+    submissions, supports = _erase_submissions(unit, scope)
     for table in _BY_MEMORY:
         counts[table] = unit.run(
             f"delete from {table} where tenant_id = %(tenant)s and memory_id = any (%(ids)s)", scope
         )
+    counts["occurrence"] += submissions
+    counts["support"] += supports
     counts["relationship"], counts["predicate"] = _erase_relationships(unit, touched["relationships"])
     counts["entity_name"], counts["entity"] = _erase_names(unit, touched["entities"])
     counts["legal_hold"] = unit.run(
@@ -76,7 +144,7 @@ def erase(
     counts["idempotency"] = unit.run(
         "update idempotency set state = 'erased', body = null, request_hash = ''"
         " where tenant_id = %(tenant)s and refs && %(refs)s::uuid[] and state <> 'erased'",
-        {**scope, "refs": [*memory_ids, *proposals, *job_ids]},
+        {**scope, "refs": [*memory_ids, *proposals, *job_ids, *occurrence_ids]},
     )
     return counts
 
@@ -110,11 +178,30 @@ def _erase_staged(unit: Unit, job_ids: Sequence[UUID]) -> int:
     return unit.run("delete from job_item where tenant_id = %(tenant)s and job_id = any (%(jobs)s)", scope)
 
 
+def _erase_submissions(unit: Unit, scope: dict[str, object]) -> tuple[int, int]:
+    """Submissions of memories that stay, and what they support; (submissions, supports) removed."""
+    supports = unit.run(
+        """
+        delete from support s using occurrence o
+        where o.tenant_id = %(tenant)s and o.occurrence_id = any (%(occurrences)s)
+          and s.tenant_id = o.tenant_id and s.memory_id = o.memory_id and s.occurrence_id = o.occurrence_id
+        """,
+        scope,
+    )
+    submissions = unit.run(
+        "delete from occurrence where tenant_id = %(tenant)s and occurrence_id = any (%(occurrences)s)", scope
+    )
+    return submissions, supports
+
+
 def lock_imports(unit: Unit) -> None:
-    """Wait for the imports that are being published, and keep others from it: a job before its spaces, as they do."""
+    """Wait for the imports that are being published, and keep others from it: a job before its spaces, as they do.
+
+    With them the jobs whose bundles an erasure takes away.
+    """
     unit.rows(
-        "select job_id from job where tenant_id = %(tenant)s and kind = 'import' and state = 'working'"
-        " order by job_id for update",
+        "select job_id from job where tenant_id = %(tenant)s and ((kind = 'import' and state = 'working')"
+        " or object_key is not null) order by job_id for update",
         {"tenant": unit.tenant_id},
     )
 
@@ -122,7 +209,13 @@ def lock_imports(unit: Unit) -> None:
 def _touched(unit: Unit, scope: dict[str, object]) -> dict[str, list[UUID]]:
     """What may be left with nothing once the memories are gone."""
     relationships = unit.rows(
-        "select distinct relationship_id from support where tenant_id = %(tenant)s and memory_id = any (%(ids)s)",
+        """
+        select relationship_id from support where tenant_id = %(tenant)s and memory_id = any (%(ids)s)
+        union
+        select s.relationship_id from support s join occurrence o on o.tenant_id = s.tenant_id
+          and o.memory_id = s.memory_id and o.occurrence_id = s.occurrence_id
+        where o.tenant_id = %(tenant)s and o.occurrence_id = any (%(occurrences)s)
+        """,
         scope,
     )
     entities = unit.rows(
@@ -205,13 +298,19 @@ def _erase_names(unit: Unit, entity_ids: list[UUID]) -> tuple[int, int]:
     return names, entities
 
 
-def bury(unit: Unit, memory_ids: Sequence[UUID], mac: Callable[[UUID], bytes], reason_mac: str) -> list[UUID]:
-    """One tombstone a memory: a keyed digest of its id, so that it answers only "was this erased"."""
-    rows = [(unit.new_id(), mac(memory_id)) for memory_id in memory_ids]
+def bury(
+    unit: Unit,
+    row_ids: Sequence[UUID],
+    mac: Callable[[UUID], bytes],
+    reason: str,
+    erasure_id: UUID | None = None,
+) -> list[UUID]:
+    """One tombstone a row: a keyed digest of its id, so that it answers only "was this erased"."""
+    rows = [(unit.new_id(), mac(row_id)) for row_id in row_ids]
     unit.run_many(
         """
-        insert into tombstone (tenant_id, tombstone_id, mac, erased_at, erased_by, reason)
-        values (%(tenant)s, %(id)s, %(mac)s, %(now)s, %(by)s, %(reason)s)
+        insert into tombstone (tenant_id, tombstone_id, mac, erased_at, erased_by, reason, erasure_id)
+        values (%(tenant)s, %(id)s, %(mac)s, %(now)s, %(by)s, %(reason)s, %(erasure)s)
         on conflict (tenant_id, mac) do nothing
         """,
         [
@@ -221,7 +320,8 @@ def bury(unit: Unit, memory_ids: Sequence[UUID], mac: Callable[[UUID], bytes], r
                 "mac": digest,
                 "now": unit.now,
                 "by": unit.principal.principal_id,
-                "reason": reason_mac,
+                "reason": reason,
+                "erasure": erasure_id,
             }
             for tombstone_id, digest in rows
         ],
@@ -230,7 +330,14 @@ def bury(unit: Unit, memory_ids: Sequence[UUID], mac: Callable[[UUID], bytes], r
 
 
 def raise_generation(unit: Unit, space_ids: Sequence[UUID]) -> None:
-    """Work in flight that prepared under the old generation may not commit."""
+    """Work in flight that prepared under the old generation may not commit.
+
+    The other half, for a flow that reads now and writes later (an import, `/remember`): keep the generations with
+    which the principal came at the beginning (`unit.principal.generations`, as JSON in the row of the work), take
+    the spaces' locks shared in the write (`locks.lock(unit, "space", ..., shared=True)`), and call
+    `spaces.unchanged(unit, began, space_ids)` before anything else: it raises commit_conflict, which no retry of
+    the same work cures (`stale_input` for its caller).
+    """
     unit.run(
         "update space set generation = generation + 1 where tenant_id = %(tenant)s and space_id = any (%(spaces)s)",
         {"tenant": unit.tenant_id, "spaces": list(space_ids)},

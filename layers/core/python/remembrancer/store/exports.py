@@ -86,10 +86,10 @@ def graph_of(unit: Unit, memory_ids: Sequence[UUID]) -> Graph:
         """,
         scope,
     )
-    return Graph(_by_memory(entities), _by_memory(edges))
+    return Graph(by_memory(entities), by_memory(edges))
 
 
-def _by_memory(rows: Sequence[Row]) -> dict[UUID, list[Row]]:
+def by_memory(rows: Sequence[Row]) -> dict[UUID, list[Row]]:
     found: dict[UUID, list[Row]] = {}
     for row in rows:
         found.setdefault(row.pop("memory_id"), []).append(row)

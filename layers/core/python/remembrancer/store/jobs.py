@@ -23,6 +23,8 @@ UNFINISHED = timedelta(hours=24)
 """A job that nobody finished is over then, and a bundle is removed."""
 KEPT = timedelta(days=7)
 """How long after that its answer can be read."""
+WORKED_ON = ("import", "export")
+"""What `job_step` takes; the kinds erase and dsar have a worker that may delete."""
 
 
 def create(
@@ -32,6 +34,8 @@ def create(
     request: Mapping[str, Any],
     correlation_id: str,
     total: int,
+    *,
+    lasts: timedelta = UNFINISHED,
 ) -> UUID:
     job_id = unit.new_id()
     unit.run(
@@ -54,7 +58,7 @@ def create(
             "request": Jsonb(dict(request)),
             "total": total,
             "now": unit.now,
-            "expires": unit.now + UNFINISHED,
+            "expires": unit.now + lasts,
         },
     )
     return job_id
@@ -92,19 +96,26 @@ def get(unit: Unit, job_id: UUID) -> Row | None:
     )
 
 
-def claim(unit: Unit, job_id: UUID | None) -> Row | None:
+def claim(unit: Unit, job_id: UUID | None, kinds: Sequence[str] = WORKED_ON) -> Row | None:
     """The named job, or the oldest that nobody works on, now ours for LEASE; None when there is none."""
     return unit.row(
         """
         update job set claimed_until = %(until)s
         where tenant_id = %(tenant)s and job_id = (
           select job_id from job
-          where tenant_id = %(tenant)s and state = 'working' and (%(id)s::uuid is null or job_id = %(id)s)
+          where tenant_id = %(tenant)s and state = 'working' and kind = any (%(kinds)s)
+            and (%(id)s::uuid is null or job_id = %(id)s)
             and (claimed_until is null or claimed_until <= %(now)s) and expires_at > %(now)s
           order by created_at limit 1 for update skip locked)
         returning *
         """,
-        {"until": unit.now + LEASE, "tenant": unit.tenant_id, "id": job_id, "now": unit.now},
+        {
+            "until": unit.now + LEASE,
+            "tenant": unit.tenant_id,
+            "id": job_id,
+            "now": unit.now,
+            "kinds": list(kinds),
+        },
     )
 
 
@@ -293,18 +304,21 @@ def _empty(unit: Unit, job_id: UUID) -> None:
     unit.run("delete from job_item where tenant_id = %(tenant)s and job_id = %(job)s", scope)
 
 
-def erase_bundles(unit: Unit) -> list[str]:
-    """Bundles that may hold erased bytes are given up; the keys of their objects, to be deleted."""
+def erase_bundles(unit: Unit, keep: UUID | None = None) -> list[str]:
+    """Bundles that may hold erased bytes are given up, but for that of the job `keep`; the keys of their objects,
+    to be deleted. A subject's request loses its bundle and goes on."""
     rows = unit.rows(
         """
         with gone as (
           select job_id, object_key from job
-          where tenant_id = %(tenant)s and kind = 'export' and state in ('working', 'done') for update)
-        update job j set state = 'erased', object_key = null from gone
+          where tenant_id = %(tenant)s and job_id is distinct from %(keep)s and (
+            (kind = 'export' and state in ('working', 'done')) or (kind = 'dsar' and object_key is not null))
+          for update)
+        update job j set state = case when j.kind = 'export' then 'erased' else j.state end, object_key = null from gone
         where j.tenant_id = %(tenant)s and j.job_id = gone.job_id
         returning gone.object_key
         """,
-        {"tenant": unit.tenant_id},
+        {"tenant": unit.tenant_id, "keep": keep},
     )
     return [row["object_key"] for row in rows if row["object_key"] is not None]
 

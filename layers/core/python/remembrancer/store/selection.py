@@ -27,7 +27,7 @@ def declared_subjects(unit: Unit) -> list[str]:
     return [row["subject"] for row in rows]
 
 
-def memories_of_subjects(unit: Unit, subjects: Sequence[str], limit: int) -> list[UUID]:
+def memories_of_subjects(unit: Unit, subjects: Sequence[str], limit: int | None) -> list[UUID]:
     rows = unit.rows(
         "select memory_id from memory where tenant_id = %(tenant)s and data_subjects && %(subjects)s::text[]"
         " order by memory_id limit %(limit)s",
@@ -36,7 +36,7 @@ def memories_of_subjects(unit: Unit, subjects: Sequence[str], limit: int) -> lis
     return [row["memory_id"] for row in rows]
 
 
-def memories_of_owner(unit: Unit, owner_id: UUID, limit: int) -> list[UUID]:
+def memories_of_owner(unit: Unit, owner_id: UUID, limit: int | None) -> list[UUID]:
     rows = unit.rows(
         "select memory_id from memory where tenant_id = %(tenant)s and owner_id = %(owner)s"
         " order by memory_id limit %(limit)s",
@@ -45,7 +45,7 @@ def memories_of_owner(unit: Unit, owner_id: UUID, limit: int) -> list[UUID]:
     return [row["memory_id"] for row in rows]
 
 
-def proposals_of_subjects(unit: Unit, subjects: Sequence[str], limit: int) -> list[UUID]:
+def proposals_of_subjects(unit: Unit, subjects: Sequence[str], limit: int | None) -> list[UUID]:
     """Whatever became of them; one whose memory names the subject too is left to that memory."""
     rows = unit.rows(
         """
@@ -60,7 +60,7 @@ def proposals_of_subjects(unit: Unit, subjects: Sequence[str], limit: int) -> li
     return [row["proposal_id"] for row in rows]
 
 
-def proposals_of_submitter(unit: Unit, principal_id: UUID, limit: int) -> list[UUID]:
+def proposals_of_submitter(unit: Unit, principal_id: UUID, limit: int | None) -> list[UUID]:
     """Whatever became of them; one whose memory is theirs is left to that memory."""
     rows = unit.rows(
         """
@@ -73,6 +73,116 @@ def proposals_of_submitter(unit: Unit, principal_id: UUID, limit: int) -> list[U
         {"tenant": unit.tenant_id, "principal": principal_id, "limit": limit},
     )
     return [row["proposal_id"] for row in rows]
+
+
+def authors(unit: Unit) -> list[str]:
+    """Every spelling of an author in the tenant, once."""
+    rows = unit.rows(
+        """
+        select author from memory where tenant_id = %(tenant)s and author is not null
+        union
+        select p.body ->> 'author' from proposal p where p.tenant_id = %(tenant)s and p.body ->> 'author' is not null
+        union
+        select i.body -> 'request' ->> 'author' from job_item i
+        where i.tenant_id = %(tenant)s and i.body -> 'request' ->> 'author' is not null
+        """,
+        {"tenant": unit.tenant_id},
+    )
+    return [row["author"] for row in rows]
+
+
+def memories_of_authors(unit: Unit, spellings: Sequence[str], limit: int | None) -> list[UUID]:
+    rows = unit.rows(
+        "select memory_id from memory where tenant_id = %(tenant)s and author = any (%(authors)s)"
+        " order by memory_id limit %(limit)s",
+        {"tenant": unit.tenant_id, "authors": list(spellings), "limit": limit},
+    )
+    return [row["memory_id"] for row in rows]
+
+
+def proposals_of_authors(unit: Unit, spellings: Sequence[str], limit: int | None) -> list[UUID]:
+    """Those whose memory is not by the author anyway."""
+    rows = unit.rows(
+        """
+        select p.proposal_id from proposal p
+        where p.tenant_id = %(tenant)s and p.body ->> 'author' = any (%(authors)s)
+          and not exists (select from memory m where m.tenant_id = p.tenant_id and m.memory_id = p.memory_id
+                          and m.author = any (%(authors)s))
+        order by p.proposal_id limit %(limit)s
+        """,
+        {"tenant": unit.tenant_id, "authors": list(spellings), "limit": limit},
+    )
+    return [row["proposal_id"] for row in rows]
+
+
+def jobs_of_authors(unit: Unit, spellings: Sequence[str]) -> list[UUID]:
+    rows = unit.rows(
+        "select distinct job_id from job_item where tenant_id = %(tenant)s"
+        " and body -> 'request' ->> 'author' = any (%(authors)s)",
+        {"tenant": unit.tenant_id, "authors": list(spellings)},
+    )
+    return [row["job_id"] for row in rows]
+
+
+def with_merged(unit: Unit, entity_ids: Sequence[UUID]) -> list[UUID]:
+    """These entities and those that were merged into them."""
+    rows = unit.rows(
+        "select entity_id from entity where tenant_id = %(tenant)s"
+        " and (entity_id = any (%(ids)s) or merged_into = any (%(ids)s))",
+        {"tenant": unit.tenant_id, "ids": list(entity_ids)},
+    )
+    return [row["entity_id"] for row in rows]
+
+
+def memories_of_entities(unit: Unit, entity_ids: Sequence[UUID], limit: int | None) -> list[UUID]:
+    """What mentions one of them, or supports a relationship of one."""
+    rows = unit.rows(
+        """
+        select memory_id from mention where tenant_id = %(tenant)s and entity_id = any (%(ids)s)
+        union
+        select s.memory_id from support s join relationship r on r.tenant_id = s.tenant_id
+          and r.relationship_id = s.relationship_id and r.version = s.version
+        where s.tenant_id = %(tenant)s and (r.subject_id = any (%(ids)s) or r.object_id = any (%(ids)s))
+        order by memory_id limit %(limit)s
+        """,
+        {"tenant": unit.tenant_id, "ids": list(entity_ids), "limit": limit},
+    )
+    return [row["memory_id"] for row in rows]
+
+
+def proposals_of_entities(unit: Unit, entity_ids: Sequence[UUID], limit: int | None) -> list[UUID]:
+    """Captures that name one of them in their entities or relations, and became no memory that does."""
+    rows = unit.rows(
+        """
+        with called as (
+          select distinct lower(name) as name from entity_name
+          where tenant_id = %(tenant)s and entity_id = any (%(ids)s))
+        select p.proposal_id from proposal p
+        where p.tenant_id = %(tenant)s and p.memory_id is null and (
+          exists (select from jsonb_array_elements(p.body -> 'entities') e join called c
+                    on c.name = lower(e ->> 'name') or exists (
+                      select from jsonb_array_elements_text(e -> 'aliases') a where lower(a) = c.name))
+          or exists (select from jsonb_array_elements(p.body -> 'relations') r join called c
+                    on c.name = lower(r ->> 'subject') or c.name = lower(r ->> 'object')))
+        order by p.proposal_id limit %(limit)s
+        """,
+        {"tenant": unit.tenant_id, "ids": list(entity_ids), "limit": limit},
+    )
+    return [row["proposal_id"] for row in rows]
+
+
+def occurrences_of_submitter(unit: Unit, principal_id: UUID, limit: int | None) -> list[UUID]:
+    """Further submissions of memories that others own."""
+    rows = unit.rows(
+        """
+        select o.occurrence_id from occurrence o
+        join memory m on m.tenant_id = o.tenant_id and m.memory_id = o.memory_id
+        where o.tenant_id = %(tenant)s and o.submitted_by = %(principal)s and m.owner_id <> %(principal)s
+        order by o.occurrence_id limit %(limit)s
+        """,
+        {"tenant": unit.tenant_id, "principal": principal_id, "limit": limit},
+    )
+    return [row["occurrence_id"] for row in rows]
 
 
 def subjects_of_proposals(unit: Unit, proposal_ids: Sequence[UUID]) -> dict[UUID, list[str]]:

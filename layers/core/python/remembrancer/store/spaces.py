@@ -27,3 +27,11 @@ def every(unit: Unit) -> list[UUID]:
     """All spaces of the tenant."""
     rows = unit.rows("select space_id from space where tenant_id = %(tenant)s", {"tenant": unit.tenant_id})
     return [row["space_id"] for row in rows]
+
+
+def generations(unit: Unit) -> dict[UUID, int]:
+    """Of every space of the tenant: equal before and after means that nothing was erased between."""
+    rows = unit.rows(
+        "select space_id, generation from space where tenant_id = %(tenant)s", {"tenant": unit.tenant_id}
+    )
+    return {row["space_id"]: row["generation"] for row in rows}

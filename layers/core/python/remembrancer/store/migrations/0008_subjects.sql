@@ -1,0 +1,69 @@
+-- Requests of data subjects, and erasures of more rows than one transaction takes.
+
+-- Long erasures and subject bundles are jobs of a worker of their own: it alone may delete, and reaches every space.
+alter table job drop constraint job_kind_check;
+alter table job add constraint job_kind_check check (kind in ('import', 'export', 'erase', 'dsar'));
+
+-- What a job has still to erase: ids alone. A row goes in the transaction that erases what it names.
+create table erasure_item (
+  tenant_id uuid not null,
+  job_id uuid not null,
+  kind text not null check (kind in ('memory', 'proposal', 'job', 'occurrence')),
+  row_id uuid not null,
+  primary key (tenant_id, job_id, kind, row_id),
+  foreign key (tenant_id, job_id) references job on delete cascade
+);
+
+-- Which erasure a tombstone is of: a certificate names the root over its own.
+alter table tombstone add column erasure_id uuid;
+create index tombstone_by_erasure on tombstone (tenant_id, erasure_id) where erasure_id is not null;
+
+-- A request names nobody: `selectors` is a keyed digest of how its subject is found, the rest are codes and counts.
+create table dsar (
+  tenant_id uuid not null,
+  dsar_id uuid not null,
+  action text not null check (action in ('register', 'export', 'purge', 'both', 'refuse')),
+  state text not null check (state in ('open', 'working', 'done', 'failed', 'refused')),
+  jurisdiction text not null,
+  selectors bytea not null check (octet_length(selectors) = 32),
+  found_by text[] not null,
+  case_reference text check (octet_length(case_reference) <= 64),
+  reason text,
+  received_at timestamptz not null,
+  deadline timestamptz not null,
+  warned int not null default 0, -- how many of the warnings went out
+  requested_by uuid not null,
+  created_at timestamptz not null,
+  closed_at timestamptz,
+  closed_by uuid, -- the request whose act answered this one
+  job_id uuid,
+  located jsonb not null,
+  certificate jsonb,
+  primary key (tenant_id, dsar_id),
+  foreign key (tenant_id, requested_by) references principal
+);
+create index dsar_due on dsar (tenant_id, deadline) where closed_at is null;
+
+do $$
+declare
+  t text;
+begin
+  foreach t in array array['erasure_item', 'dsar'] loop
+    execute format('alter table %I enable row level security', t);
+    execute format('alter table %I force row level security', t);
+    execute format('create policy tenant_isolation on %I using (tenant_id = rem_tenant()) with check (tenant_id = rem_tenant())', t);
+    execute format('create policy migration on %I to %I using (true) with check (true)', t, current_user);
+    execute format('revoke all on %I from public', t);
+  end loop;
+end $$;
+
+grant select, insert, delete on erasure_item to rem_purge;
+grant insert on job to rem_purge;
+grant update (total, done, failure, claimed_until, finished_at, expires_at) on job to rem_purge;
+grant select, insert on dsar to rem_purge;
+grant update (state, closed_at, closed_by, located, certificate) on dsar to rem_purge;
+-- A certificate says where the chain stood, and is looked up in it.
+grant select on audit_head, audit_event to rem_purge;
+grant execute on function list_tenants() to rem_purge;
+grant select, delete on dsar to rem_sweep;
+grant update (warned) on dsar to rem_sweep;

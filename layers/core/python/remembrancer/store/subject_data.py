@@ -1,0 +1,81 @@
+"""Everything that is kept of given memories, proposals and submissions, for the bundle of the person they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from remembrancer.store import exports
+from remembrancer.store.database import Row, Unit
+
+
+def memories(unit: Unit, memory_ids: Sequence[UUID]) -> list[Row]:
+    """Each with its space's kind and whether it is held out, in every space, in the order of the ids."""
+    return unit.rows(
+        """
+        select m.*, s.kind as space, s.owner_id as space_owner,
+               exists (select from hold_out h where h.tenant_id = m.tenant_id and h.memory_id = m.memory_id
+                       and h.closed_at is null) as held_out
+        from memory m join space s on s.tenant_id = m.tenant_id and s.space_id = m.space_id
+        where m.tenant_id = %(tenant)s and m.memory_id = any (%(ids)s)
+        order by m.memory_id
+        """,
+        {"tenant": unit.tenant_id, "ids": list(memory_ids)},
+    )
+
+
+def versions(unit: Unit, memory_ids: Sequence[UUID]) -> dict[UUID, list[Row]]:
+    return exports.by_memory(
+        unit.rows(
+            """
+            select memory_id, version, valid_from, valid_to, created_at, superseded_at, superseded_by, expires_at
+            from memory_version where tenant_id = %(tenant)s and memory_id = any (%(ids)s)
+            order by memory_id, version
+            """,
+            {"tenant": unit.tenant_id, "ids": list(memory_ids)},
+        )
+    )
+
+
+def occurrences(unit: Unit, memory_ids: Sequence[UUID]) -> dict[UUID, list[Row]]:
+    return exports.by_memory(
+        unit.rows(
+            """
+            select memory_id, occurrence_id, content, submitted_by, submitted_at, source from occurrence
+            where tenant_id = %(tenant)s and memory_id = any (%(ids)s) order by memory_id, occurrence_id
+            """,
+            {"tenant": unit.tenant_id, "ids": list(memory_ids)},
+        )
+    )
+
+
+def submissions(unit: Unit, occurrence_ids: Sequence[UUID]) -> list[Row]:
+    """With the bytes that were submitted, though another owns the memory."""
+    return unit.rows(
+        """
+        select o.occurrence_id, o.memory_id, coalesce(o.content, m.content) as content, o.submitted_at, o.source
+        from occurrence o join memory m on m.tenant_id = o.tenant_id and m.memory_id = o.memory_id
+        where o.tenant_id = %(tenant)s and o.occurrence_id = any (%(ids)s) order by o.occurrence_id
+        """,
+        {"tenant": unit.tenant_id, "ids": list(occurrence_ids)},
+    )
+
+
+def proposals(unit: Unit, proposal_ids: Sequence[UUID]) -> list[Row]:
+    return unit.rows(
+        """
+        select proposal_id, body, source_prompt, status, submitted_by, created_at, decided_at, decision, memory_id, pii
+        from proposal where tenant_id = %(tenant)s and proposal_id = any (%(ids)s) order by proposal_id
+        """,
+        {"tenant": unit.tenant_id, "ids": list(proposal_ids)},
+    )
+
+
+def proposals_behind(unit: Unit, memory_ids: Sequence[UUID]) -> list[UUID]:
+    """What the memories came from."""
+    rows = unit.rows(
+        "select proposal_id from proposal where tenant_id = %(tenant)s and memory_id = any (%(ids)s)"
+        " order by proposal_id",
+        {"tenant": unit.tenant_id, "ids": list(memory_ids)},
+    )
+    return [row["proposal_id"] for row in rows]
