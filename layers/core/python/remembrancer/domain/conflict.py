@@ -101,30 +101,57 @@ class _Reading:
             self.facts[fact.subject, fact.predicate].append(fact)
 
 
+class Reader:
+    """Finds conflicts among many texts and takes each memory apart once, however often it is a neighbour.
+
+    `single_valued` are the keys of predicates of cardinality one, which count besides those the reader knows
+    (lives_in, works_at, e-mail, ...).
+    """
+
+    def __init__(self, single_valued: Collection[str]) -> None:
+        self._single = frozenset(single_valued)
+        self._read: dict[UUID, _Reading] = {}
+
+    def find(
+        self, candidate: Statement, neighbours: Sequence[Neighbour], memory_id: UUID | None = None
+    ) -> Conflict | None:
+        """The contradicted memory nearest by cosine, or None.
+
+        `neighbours` are live memories only (the caller filters). Under `memory_id` the candidate may be a
+        neighbour of others later.
+        """
+        if not neighbours:
+            return None
+        mine = self._reading(memory_id, candidate)
+        for neighbour in sorted(neighbours, key=lambda other: -other.cosine):
+            if not _windows_meet(candidate, neighbour.statement):
+                continue
+            finding = _compare(mine, self._reading(neighbour.memory_id, neighbour.statement))
+            if finding is not None:
+                return Conflict(
+                    neighbour.memory_id,
+                    neighbour.version,
+                    finding.reason,
+                    finding.explanation,
+                    () if finding.candidate_span is None else (finding.candidate_span,),
+                    () if finding.memory_span is None else (finding.memory_span,),
+                )
+        return None
+
+    def _reading(self, memory_id: UUID | None, statement: Statement) -> _Reading:
+        known = None if memory_id is None else self._read.get(memory_id)
+        if known is None:
+            known = _Reading(statement, self._single)
+            if memory_id is not None:
+                self._read[memory_id] = known
+        return known
+
+
 def find_conflict(
     candidate: Statement, neighbours: Sequence[Neighbour], single_valued: Collection[str]
 ) -> Conflict | None:
-    """The contradicted memory nearest by cosine, or None.
-
-    `neighbours` are live memories only (the caller filters); `single_valued` are the keys of predicates of
-    cardinality one, which count besides those the reader knows (lives_in, works_at, e-mail, ...).
-    """
-    single = frozenset(single_valued)
-    mine = _Reading(candidate, single)
-    for neighbour in sorted(neighbours, key=lambda other: -other.cosine):
-        if not _windows_meet(candidate, neighbour.statement):
-            continue
-        finding = _compare(mine, _Reading(neighbour.statement, single))
-        if finding is not None:
-            return Conflict(
-                neighbour.memory_id,
-                neighbour.version,
-                finding.reason,
-                finding.explanation,
-                () if finding.candidate_span is None else (finding.candidate_span,),
-                () if finding.memory_span is None else (finding.memory_span,),
-            )
-    return None
+    """`Reader.find` for one text."""
+    return Reader(single_valued).find(candidate, neighbours)
 
 
 def _windows_meet(a: Statement, b: Statement) -> bool:

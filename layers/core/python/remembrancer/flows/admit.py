@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
-from remembrancer.domain.conflict import Conflict, Neighbour, Statement, find_conflict
+from remembrancer.domain.conflict import Conflict, Neighbour, Reader, Statement
 from remembrancer.domain.digests import dedup_key
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.memory import NewMemory, Passages, Place, origin_of
@@ -16,11 +17,18 @@ from remembrancer.domain.requests import IngestRequest, ProposalRequest, Relatio
 from remembrancer.domain.scoring import Confidence, confidence
 from remembrancer.domain.triples import Triple
 from remembrancer.domain.values import canonical_value
-from remembrancer.store import centroids, conflicts, graph, memories, search
+from remembrancer.store import centroids, conflicts, graph, memories
+from remembrancer.store import near as near_store
 from remembrancer.store.database import Row, Unit
+from remembrancer.store.locks import lock, lock_in_order
+
+if TYPE_CHECKING:
+    from remembrancer.domain.ports import Vectors
 
 NEIGHBOURS = 10
 """How many of the nearest live memories a candidate is compared with."""
+BATCH = 256
+"""Passages admitted by the same statements: every two of them are compared."""
 DEFAULT_DOMAIN = centroids.UNROUTED
 
 
@@ -69,20 +77,146 @@ class Admitted:
 def admit(
     unit: Unit, candidate: Candidate, correlation_id: str, *, supersedes: Target | None = None
 ) -> Admitted:
-    """Duplicate, conflict, memory, graph, supersession; in the order of the locks.
+    """`admit_many` for one, which may take the place of a memory.
 
     Raises Problem not_found, stale_target, invalid_target for the supersession's target.
     """
-    request = candidate.request
-    near = neighbours(unit, candidate.space_id, candidate.passages)
-    memories.lock(unit, "space", [candidate.space_id.bytes], shared=True)
-    target = None if supersedes is None else _lock_target(unit, supersedes, candidate.space_id)
-    valid_from = request.valid_from
+    [admitted] = _admit(unit, [candidate], correlation_id, supersedes)
+    return admitted
+
+
+def admit_many(unit: Unit, candidates: Sequence[Candidate], correlation_id: str) -> list[Admitted]:
+    """What became of each, in order, as if they came one after the other; in statements as few as for one.
+
+    Raises Problem invalid_input for a window that is empty.
+    """
+    admitted: list[Admitted] = []
+    for batch in _batches(candidates):
+        admitted += _admit(unit, batch, correlation_id, None)
+    return admitted
+
+
+def _batches(candidates: Sequence[Candidate]) -> Iterator[list[Candidate]]:
+    batch: list[Candidate] = []
+    size = 0
+    for candidate in candidates:
+        own = len(candidate.passages.texts)
+        if batch and size + own > BATCH:
+            yield batch
+            batch, size = [], 0
+        batch.append(candidate)
+        size += own
+    if batch:
+        yield batch
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """What a candidate turns out to be: `known` by its text, in the database or earlier in the batch."""
+
+    candidate: Candidate
+    key: bytes
+    memory_id: UUID
+    known: bool
+    held: bool
+
+    @property
+    def brings_graph(self) -> bool:
+        return not self.held and not self.candidate.held
+
+
+def _admit(
+    unit: Unit, candidates: Sequence[Candidate], correlation_id: str, supersedes: Target | None
+) -> list[Admitted]:
+    """Duplicate, conflict, memory, graph, supersession; in the order of the locks."""
+    near = _neighbours(unit, candidates)
+    keys = [_key(candidate) for candidate in candidates]
+    target = _lock(unit, candidates, keys, supersedes)
+    valid_from = [_valid_from(unit, candidate, target) for candidate in candidates]
+    entries = _entries(unit, candidates, keys)
+    if target is not None and entries[0].known:
+        # Either it would supersede itself, or a memory older than the decision would take the place.
+        raise Problem("invalid_target", [FieldError("/supersedes", "duplicate", "the text is a live memory")])
+    found = _conflicts(unit, entries, near, target)
+    sure = [
+        None
+        if entry.known
+        else confidence(
+            entry.candidate.request.source, conflict is not None, entry.candidate.request.assertion_kind
+        )
+        for entry, conflict in zip(entries, found, strict=True)
+    ]
+    domains = _domains(unit, entries)
+    fresh = [place for place, entry in enumerate(entries) if not entry.known]
+    news = [_memory(entries[n], domains[n], valid_from[n], sure[n]) for n in fresh]
+    again = [place for place, entry in enumerate(entries) if entry.known]
+    occurrences = dict(zip(fresh, memories.insert_many(unit, news, correlation_id), strict=True))
+    sent = memories.add_occurrences(unit, [_submission(entries[n]) for n in again], correlation_id)
+    occurrences |= zip(again, sent, strict=True)
+    relationships = graph.upsert_many(
+        unit, [_brought(entry, occurrences[place]) for place, entry in enumerate(entries)]
+    )
+    if target is not None:
+        instant = valid_from[0]
+        assert instant is not None
+        memories.succeed(unit, target, entries[0].memory_id, instant)
+    conflicts.open_conflicts(
+        unit,
+        [
+            conflicts.Opened(
+                entry.candidate.space_id,
+                entry.memory_id,
+                conflict.memory_id,
+                conflict.reason,
+                conflict.explanation,
+            )
+            for entry, conflict in zip(entries, found, strict=True)
+            if conflict is not None
+        ],
+    )
+    return [
+        Admitted(
+            entry.memory_id,
+            occurrences[place],
+            entry.known,
+            entry.held,
+            found[place],
+            sure[place],
+            relationships[place],
+        )
+        for place, entry in enumerate(entries)
+    ]
+
+
+def _lock(
+    unit: Unit, candidates: Sequence[Candidate], keys: Sequence[bytes], supersedes: Target | None
+) -> Row | None:
+    """Spaces, the target, contents; nothing of it for candidates whose caller holds the space alone."""
+    finer = [n for n, candidate in enumerate(candidates) if not candidate.exclusive]
+    space_keys = {candidates[n].space_id.bytes for n in finer}
+    content_keys = {keys[n] for n in finer}
+    if supersedes is None:
+        lock_in_order(unit, [("space", space_keys, True), ("content", content_keys, False)])
+        return None
+    lock(unit, "space", space_keys, shared=True)
+    target = _lock_target(unit, supersedes, candidates[0].space_id)
+    lock(unit, "content", content_keys)
+    return target
+
+
+def _valid_from(unit: Unit, candidate: Candidate, target: Row | None) -> datetime | None:
+    """A successor starts when it says so, else now. Raises Problem invalid_input when it is over before."""
+    valid_from, valid_to = candidate.request.valid_from, candidate.request.valid_to
     if target is not None and valid_from is None:
         valid_from = unit.now
-    if valid_from is not None and request.valid_to is not None and valid_from >= request.valid_to:
+    if valid_from is not None and valid_to is not None and valid_from >= valid_to:
         raise Problem("invalid_input", [FieldError("/valid_to", "window", "is over before the succession")])
-    key = dedup_key(
+    return valid_from
+
+
+def _key(candidate: Candidate) -> bytes:
+    request = candidate.request
+    return dedup_key(
         space_id=candidate.space_id,
         content=request.content,
         title=request.title,
@@ -93,122 +227,240 @@ def admit(
         source_uri=request.source_uri,
         revision=None if candidate.part_of_source else request.revision,
     )
-    if not candidate.exclusive:
-        memories.lock(unit, "content", [key])
-    duplicate = memories.find_duplicate(unit, key)
-    if duplicate is not None and duplicate["held"] and candidate.approved_by is not None:
-        duplicate = None  # what a person admits is retrievable, whatever was held before it
-    if duplicate is not None:
-        return _reuse(unit, candidate, duplicate, target, correlation_id)
-    conflict = conflict_with(unit, candidate.space_id, request, near, ignore=target)
-    sure = confidence(request.source, conflict is not None, request.assertion_kind)
-    memory_id = unit.new_id()
-    occurrence_id = memories.insert(
-        unit,
-        NewMemory(
-            memory_id=memory_id,
-            space_id=candidate.space_id,
-            owner_id=candidate.owner_id,
-            domain=_domain(unit, candidate),
-            kind=request.kind,
-            title=request.title,
-            content=request.content,
-            author=request.author,
-            origin=origin_of(request.source),
-            source=request.source,
-            assertion_kind=request.assertion_kind,
-            admitted_by=candidate.admitted_by,
-            approved_by=candidate.approved_by,
-            proposal_id=candidate.proposal_id,
-            data_subjects=tuple(request.data_subjects),
-            observed_at=request.observed_at,
-            valid_from=valid_from,
-            valid_to=request.valid_to,
-            expires_at=request.expires_at,
-            source_uri=request.source_uri,
-            revision=request.revision,
-            pii=candidate.pii,
-            screen=candidate.report,
-            screen_overridden=candidate.overridden,
-            confidence=sure.value,
-            confidence_parts=sure.to_dict(),
-            dedup_key=key,
-            passages=candidate.passages,
-            held=candidate.held,
-            entities=tuple(request.entities),
-            relations=tuple(request.relations),
-            place=candidate.place,
-            claimed=candidate.claimed,
-        ),
-        correlation_id,
+
+
+def _entries(unit: Unit, candidates: Sequence[Candidate], keys: Sequence[bytes]) -> list[_Entry]:
+    stored = memories.find_duplicates(unit, keys)
+    made: dict[bytes, _Entry] = {}
+    entries = []
+    for candidate, key in zip(candidates, keys, strict=True):
+        row = stored.get(key)
+        if row is not None and row["held"] and candidate.approved_by is not None:
+            row = None  # what a person admits is retrievable, whatever was held before it
+        if row is not None:
+            entry = _Entry(candidate, key, row["memory_id"], True, row["held"])
+        elif key in made:
+            entry = _Entry(candidate, key, made[key].memory_id, True, made[key].held)
+        else:
+            entry = _Entry(candidate, key, unit.new_id(), False, candidate.held)
+            if not _is_over(unit, candidate):
+                made[key] = entry
+        entries.append(entry)
+    return entries
+
+
+def _is_over(unit: Unit, candidate: Candidate) -> bool:
+    expires_at = candidate.request.expires_at
+    return expires_at is not None and expires_at <= unit.now
+
+
+def _memory(entry: _Entry, domain: str, valid_from: datetime | None, sure: Confidence | None) -> NewMemory:
+    candidate = entry.candidate
+    request = candidate.request
+    assert sure is not None
+    return NewMemory(
+        memory_id=entry.memory_id,
+        space_id=candidate.space_id,
+        owner_id=candidate.owner_id,
+        domain=domain,
+        kind=request.kind,
+        title=request.title,
+        content=request.content,
+        author=request.author,
+        origin=origin_of(request.source),
+        source=request.source,
+        assertion_kind=request.assertion_kind,
+        admitted_by=candidate.admitted_by,
+        approved_by=candidate.approved_by,
+        proposal_id=candidate.proposal_id,
+        data_subjects=tuple(request.data_subjects),
+        observed_at=request.observed_at,
+        valid_from=valid_from,
+        valid_to=request.valid_to,
+        expires_at=request.expires_at,
+        source_uri=request.source_uri,
+        revision=request.revision,
+        pii=candidate.pii,
+        screen=candidate.report,
+        screen_overridden=candidate.overridden,
+        confidence=sure.value,
+        confidence_parts=sure.to_dict(),
+        dedup_key=entry.key,
+        passages=candidate.passages,
+        held=candidate.held,
+        entities=tuple(request.entities),
+        relations=tuple(request.relations),
+        place=candidate.place,
+        claimed=candidate.claimed,
     )
-    relationship_ids: list[UUID] = []
-    if not candidate.held:
-        by = _supported(candidate, memory_id, occurrence_id)
-        relationship_ids = graph.upsert(unit, by, request.entities, request.relations)
-    if target is not None:
-        assert valid_from is not None
-        memories.succeed(unit, target, memory_id, valid_from)
-    if conflict is not None:
-        conflicts.open_conflict(
-            unit, candidate.space_id, memory_id, conflict.memory_id, conflict.reason, conflict.explanation
-        )
-    return Admitted(memory_id, occurrence_id, False, candidate.held, conflict, sure, relationship_ids)
 
 
-def _domain(unit: Unit, candidate: Candidate) -> str:
+def _submission(entry: _Entry) -> memories.Submission:
+    candidate = entry.candidate
+    return memories.Submission(
+        entry.memory_id,
+        candidate.space_id,
+        candidate.owner_id,
+        candidate.request.source,
+        candidate.request.revision,
+        candidate.place,
+    )
+
+
+def _brought(entry: _Entry, occurrence_id: UUID) -> graph.Brought:
+    """The text may be known: its relations still go through the upsert. What is held has no edges."""
+    candidate = entry.candidate
+    by = graph.Supported(
+        candidate.space_id, candidate.owner_id, entry.memory_id, occurrence_id, exclusive=candidate.exclusive
+    )
+    if not entry.brings_graph:
+        return graph.Brought(by, (), ())
+    return graph.Brought(by, candidate.request.entities, candidate.request.relations)
+
+
+def _domains(unit: Unit, entries: Sequence[_Entry]) -> list[str]:
     """The forced domain, else that of the nearest centroid, else none in particular.
 
     Which text is a duplicate does not depend on it: centroids move, and the same text sent again is the same.
     """
-    forced = candidate.request.domain
-    if forced is not None:
-        return forced
+    domains = [entry.candidate.request.domain or DEFAULT_DOMAIN for entry in entries]
     at_least = unit.principal.settings.route_at
-    return centroids.nearest(unit, candidate.space_id, candidate.passages, at_least) or DEFAULT_DOMAIN
+    for space_id in _spaces([entry.candidate for entry in entries]):
+        free = [
+            place
+            for place, entry in enumerate(entries)
+            if not entry.known
+            and entry.candidate.request.domain is None
+            and entry.candidate.space_id == space_id
+        ]
+        texts = [entries[place].candidate.passages for place in free]
+        for place, routed in zip(free, centroids.nearest(unit, space_id, texts, at_least), strict=True):
+            domains[place] = routed or DEFAULT_DOMAIN
+    return domains
 
 
-def _supported(candidate: Candidate, memory_id: UUID, occurrence_id: UUID) -> graph.Supported:
-    return graph.Supported(
-        candidate.space_id, candidate.owner_id, memory_id, occurrence_id, exclusive=candidate.exclusive
-    )
+def _spaces(candidates: Sequence[Candidate]) -> list[UUID]:
+    return sorted({candidate.space_id for candidate in candidates})
 
 
 def neighbours(unit: Unit, space_id: UUID, passages: Passages) -> list[Row]:
-    return search.neighbours(unit, space_id, passages.vectors, passages.contract, NEIGHBOURS)
+    """The nearest live memories (store/near)."""
+    [rows] = near_store.neighbours(unit, space_id, [passages.vectors], passages.contract, NEIGHBOURS)
+    return rows
+
+
+def _neighbours(unit: Unit, candidates: Sequence[Candidate]) -> list[list[Row]]:
+    """The same for each candidate, in its own space."""
+    found: list[list[Row]] = [[] for _ in candidates]
+    for space_id in _spaces(candidates):
+        places = [n for n, candidate in enumerate(candidates) if candidate.space_id == space_id]
+        texts = [candidates[n].passages for n in places]
+        [contract] = {text.contract for text in texts}
+        rows = near_store.neighbours(unit, space_id, [text.vectors for text in texts], contract, NEIGHBOURS)
+        for place, own in zip(places, rows, strict=True):
+            found[place] = own
+    return found
+
+
+def _conflicts(
+    unit: Unit, entries: Sequence[_Entry], near: Sequence[Sequence[Row]], target: Row | None
+) -> list[Conflict | None]:
+    """The live memory that each new text contradicts, among its neighbours in the database and those before it
+    in the batch; never the one it supersedes."""
+    superseded = None if target is None else target["memory_id"]
+    rows = [
+        [] if entry.known else [row for row in own if row["memory_id"] != superseded]
+        for entry, own in zip(entries, near, strict=True)
+    ]
+    beside = _beside(unit, entries)
+    relations = _relations(unit, [row for own in rows for row in own])
+    found: list[Conflict | None] = [None] * len(entries)
+    for space_id in _spaces([entry.candidate for entry in entries]):
+        places = [
+            n for n, entry in enumerate(entries) if entry.candidate.space_id == space_id and not entry.known
+        ]
+        if not any(rows[n] or beside[n] for n in places):
+            continue
+        reader = Reader(graph.single_valued(unit, space_id))
+        for n in places:
+            others = [_stored(row, relations) for row in rows[n]] + beside[n]
+            others.sort(key=lambda other: (-other.cosine, other.memory_id))
+            found[n] = reader.find(
+                _said(entries[n].candidate.request), others[:NEIGHBOURS], entries[n].memory_id
+            )
+    return found
+
+
+def _beside(unit: Unit, entries: Sequence[_Entry]) -> list[list[Neighbour]]:
+    """For each new text the new ones before it in the batch that will be live when it comes, nearest first."""
+    beside: list[list[Neighbour]] = [[] for _ in entries]
+    fresh = [n for n, entry in enumerate(entries) if not entry.known]
+    if len(fresh) < 2:
+        return beside
+    cosines = _cosines([entries[n].candidate.passages for n in fresh])
+    live = [_is_live(unit, entries[n].candidate) for n in fresh]
+    for later, n in enumerate(fresh):
+        earlier = [
+            (float(cosines[later, place]), entries[fresh[place]])
+            for place in range(later)
+            if live[place] and entries[fresh[place]].candidate.space_id == entries[n].candidate.space_id
+        ]
+        earlier.sort(key=lambda pair: (-pair[0], pair[1].memory_id))
+        beside[n] = [
+            Neighbour(entry.memory_id, 1, _said(entry.candidate.request), cosine)
+            for cosine, entry in earlier[:NEIGHBOURS]
+        ]
+    return beside
+
+
+def _cosines(texts: Sequence[Passages]) -> Vectors:
+    """Of every two texts: the maximum over passages of both sides."""
+    import numpy as np
+
+    vectors = np.concatenate([text.vectors for text in texts])
+    starts = np.cumsum([0, *(len(text.vectors) for text in texts[:-1])])
+    by_row = np.maximum.reduceat(vectors @ vectors.T, starts, axis=0)
+    cosines: Vectors = np.maximum.reduceat(by_row, starts, axis=1)
+    return cosines
+
+
+def _is_live(unit: Unit, candidate: Candidate) -> bool:
+    request = candidate.request
+    begun = request.valid_from is None or request.valid_from <= unit.now
+    lasts = request.valid_to is None or unit.now < request.valid_to
+    return begun and lasts and not candidate.held and not _is_over(unit, candidate)
 
 
 def conflict_with(
-    unit: Unit,
-    space_id: UUID,
-    request: IngestRequest | ProposalRequest,
-    near: Sequence[Row],
-    *,
-    ignore: Row | None = None,
+    unit: Unit, space_id: UUID, request: IngestRequest | ProposalRequest, near: Sequence[Row]
 ) -> Conflict | None:
-    """The live memory that the candidate contradicts, among its neighbours; never the one it supersedes."""
-    rows = [row for row in near if ignore is None or row["memory_id"] != ignore["memory_id"]]
-    if not rows:
+    """The live memory that the candidate contradicts, among its neighbours."""
+    if not near:
         return None
-    relations = graph.supported_by(unit, [row["memory_id"] for row in rows])
-    candidates = [
-        Neighbour(
-            memory_id=row["memory_id"],
-            version=row["version"],
-            statement=Statement(
-                row["content"],
-                tuple(_stored_triple(edge) for edge in relations.get(row["memory_id"], [])),
-                row["valid_from"],
-                row["valid_to"],
-            ),
-            cosine=row["cosine"],
-        )
-        for row in rows
-    ]
-    statement = Statement(
+    relations = _relations(unit, near)
+    others = [_stored(row, relations) for row in near]
+    return Reader(graph.single_valued(unit, space_id)).find(_said(request), others)
+
+
+def _relations(unit: Unit, rows: Sequence[Row]) -> dict[UUID, list[Row]]:
+    ids = list(dict.fromkeys(row["memory_id"] for row in rows))
+    return graph.supported_by(unit, ids) if ids else {}
+
+
+def _stored(row: Row, relations: Mapping[UUID, Sequence[Row]]) -> Neighbour:
+    triples = tuple(_stored_triple(edge) for edge in relations.get(row["memory_id"], ()))
+    return Neighbour(
+        memory_id=row["memory_id"],
+        version=row["version"],
+        statement=Statement(row["content"], triples, row["valid_from"], row["valid_to"]),
+        cosine=row["cosine"],
+    )
+
+
+def _said(request: IngestRequest | ProposalRequest) -> Statement:
+    return Statement(
         request.content, tuple(map(_sent_triple, request.relations)), request.valid_from, request.valid_to
     )
-    return find_conflict(statement, candidates, graph.single_valued(unit, space_id))
 
 
 def conflict_summary(conflict: Conflict | None) -> dict[str, Any] | None:
@@ -246,7 +498,7 @@ def _stored_triple(row: Row) -> Triple:
 
 
 def _lock_target(unit: Unit, supersedes: Target, space_id: UUID) -> Row:
-    memories.lock(unit, "target", [supersedes.memory_id.bytes])
+    lock(unit, "target", [supersedes.memory_id.bytes])
     row = memories.get(unit, supersedes.memory_id)
     if row is None or row["space_id"] != space_id:
         raise Problem("not_found")
@@ -257,29 +509,3 @@ def _lock_target(unit: Unit, supersedes: Target, space_id: UUID) -> Row:
     if succeeded or row["version"] != supersedes.version:
         raise Problem("stale_target")
     return row
-
-
-def _reuse(
-    unit: Unit, candidate: Candidate, duplicate: Row, target: Row | None, correlation_id: str
-) -> Admitted:
-    """The text is known: one more occurrence, and its relations still go through the upsert."""
-    memory_id = duplicate["memory_id"]
-    if target is not None:
-        # Either it would supersede itself, or a memory older than the decision would take the place.
-        raise Problem("invalid_target", [FieldError("/supersedes", "duplicate", "the text is a live memory")])
-    request = candidate.request
-    occurrence_id = memories.add_occurrence(
-        unit,
-        memory_id,
-        candidate.space_id,
-        candidate.owner_id,
-        request.source,
-        correlation_id,
-        revision=request.revision,
-        place=candidate.place,
-    )
-    relationship_ids: list[UUID] = []
-    if not duplicate["held"] and not candidate.held:
-        by = _supported(candidate, memory_id, occurrence_id)
-        relationship_ids = graph.upsert(unit, by, request.entities, request.relations)
-    return Admitted(memory_id, occurrence_id, True, duplicate["held"], None, None, relationship_ids)

@@ -12,7 +12,7 @@ from remembrancer.domain.memory import Passages, Place
 from remembrancer.domain.principal import Principal, authorize, may_change_others
 from remembrancer.domain.problems import Problem
 from remembrancer.domain.requests import IngestRequest
-from remembrancer.flows.admit import Admitted, Candidate, admit
+from remembrancer.flows.admit import Admitted, Candidate, admit_many
 from remembrancer.flows.index import Text
 from remembrancer.store import memories, sources, spaces
 from remembrancer.store.database import Row, Unit
@@ -105,10 +105,11 @@ def publish(
     source_uri = items[0].request.source_uri if items[0].part is not None else None
     earlier = _earlier(unit, targets[0], source_uri, items)
     parent_id = earlier[0]["parent_id"] if earlier else unit.new_id()
-    admitted = [
-        admit(unit, _candidate(unit, space_id, item, found, parent_id, source_uri), correlation_id)
+    candidates = [
+        _candidate(unit, space_id, item, found, parent_id, source_uri)
         for item, space_id, found in zip(items, targets, passages, strict=True)
     ]
+    admitted = admit_many(unit, candidates, correlation_id)
     retired = [] if any(item.held for item in items) else _retire(unit, earlier, items, admitted)
     _audit(unit, items, admitted, retired, correlation_id)
     return Published(admitted, retired)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from remembrancer.domain.memory import Passages
@@ -14,23 +15,33 @@ UNROUTED = "global"
 """The domain of what lies near no other: it has no centroid."""
 
 
-def nearest(unit: Unit, space_id: UUID, passages: Passages, at_least: float) -> str | None:
-    """The domain whose centroid is nearest to the mean of the passages, None below `at_least` (cosine)."""
-    mean = passages.vectors.mean(axis=0)
-    row = unit.row(
+def nearest(unit: Unit, space_id: UUID, texts: Sequence[Passages], at_least: float) -> list[str | None]:
+    """For each text the domain whose centroid is nearest to the mean of its passages, None below `at_least`
+    (cosine)."""
+    if not texts:
+        return []
+    rows = unit.rows(
         """
-        select domain, 1 - (embedding <=> %(vector)s::vector) as cosine from centroid
-        where tenant_id = %(tenant)s and space_id = %(space)s and contract = %(contract)s
-        order by embedding <=> %(vector)s::vector, domain limit 1
+        select t.place, n.domain, n.cosine
+        from unnest(%(means)s::vector[], %(contracts)s::text[]) with ordinality as t (mean, contract, place)
+        cross join lateral (
+          select c.domain, 1 - (c.embedding <=> t.mean) as cosine from centroid c
+          where c.tenant_id = %(tenant)s and c.space_id = %(space)s and c.contract = t.contract
+          order by c.embedding <=> t.mean, c.domain limit 1
+        ) n
         """,
         {
-            "vector": vector_text(mean),
+            "means": [vector_text(text.vectors.mean(axis=0)) for text in texts],
+            "contracts": [text.contract for text in texts],
             "tenant": unit.tenant_id,
             "space": space_id,
-            "contract": passages.contract,
         },
     )
-    return row["domain"] if row is not None and row["cosine"] >= at_least else None
+    near = {row["place"] - 1: row for row in rows}
+    return [
+        near[place]["domain"] if place in near and near[place]["cosine"] >= at_least else None
+        for place in range(len(texts))
+    ]
 
 
 def recompute(unit: Unit, settings: TenantSettings) -> int:

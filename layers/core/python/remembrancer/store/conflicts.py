@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from remembrancer.store.database import Row, Unit
 
 
-def open_conflict(
-    unit: Unit, space_id: UUID, memory_id: UUID, other_id: UUID, reason: str, explanation: str
-) -> UUID:
-    conflict_id = unit.new_id()
-    unit.run(
+@dataclass(frozen=True)
+class Opened:
+    """A memory that contradicts another, found when it was admitted."""
+
+    space_id: UUID
+    memory_id: UUID
+    other_id: UUID
+    reason: str
+    explanation: str
+
+
+def open_conflicts(unit: Unit, found: Sequence[Opened]) -> None:
+    unit.run_many(
         """
         insert into conflict (tenant_id, conflict_id, space_id, memory_id, other_id, reason, explanation, opened_at)
         values (%(tenant)s, %(id)s, %(space)s, %(memory)s, %(other)s, %(reason)s, %(explanation)s, %(now)s)
         """,
-        {
-            "tenant": unit.tenant_id,
-            "id": conflict_id,
-            "space": space_id,
-            "memory": memory_id,
-            "other": other_id,
-            "reason": reason,
-            "explanation": explanation,
-            "now": unit.now,
-        },
+        [
+            {
+                "tenant": unit.tenant_id,
+                "id": unit.new_id(),
+                "space": one.space_id,
+                "memory": one.memory_id,
+                "other": one.other_id,
+                "reason": one.reason,
+                "explanation": one.explanation,
+                "now": unit.now,
+            }
+            for one in found
+        ],
     )
-    return conflict_id
 
 
 def of(unit: Unit, memory_ids: list[UUID]) -> dict[UUID, list[Row]]:

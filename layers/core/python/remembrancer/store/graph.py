@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
+
+from psycopg.types.json import Jsonb
 
 from remembrancer.domain.canonical import digest
 from remembrancer.domain.names import name_key
@@ -27,29 +30,61 @@ class Supported:
     """The caller holds the space alone: nothing finer is locked."""
 
 
+@dataclass(frozen=True)
+class Brought:
+    """What one memory brings to the graph."""
+
+    by: Supported
+    entities: Sequence[EntityIn]
+    relations: Sequence[RelationIn]
+
+
 def upsert(
     unit: Unit, by: Supported, entities: Sequence[EntityIn], relations: Sequence[RelationIn]
 ) -> list[UUID]:
-    """Register what is new, correct what changed its window, support all of it; the relationship ids in order.
+    """`upsert_many` for one memory: the relationship ids in order."""
+    [ids] = upsert_many(unit, [Brought(by, entities, relations)])
+    return ids
+
+
+def upsert_many(unit: Unit, brought: Sequence[Brought]) -> list[list[UUID]]:
+    """Register what is new, correct what changed its window, support all of it, in order; the ids of each one's
+    relationships.
 
     An unchanged window is a no-op. A changed window that overlaps is a correction: the old version closes in
-    transaction time at the instant the new one opens. Disjoint windows coexist.
+    transaction time at the instant the new one opens. Disjoint windows coexist. The statements are as many for
+    thousands of relations as for one.
     """
-    if not entities and not relations:
-        return []
-    wanted = _mentions(entities, relations)
-    if not by.exclusive:
-        lock(unit, "entity", [by.space_id.bytes + key.encode() for _, key, _ in wanted])
-    known = _Entities(unit, by.space_id, {key for _, key, _ in wanted})
-    for name, key, kind in wanted:
-        known.mention(by.memory_id, known.resolve(name, key, kind), key)
-    for entity in entities:
-        known.add_aliases(by.memory_id, entity)
-    _register_predicates(unit, by.space_id, {r.predicate for r in relations})
-    edges = [_Edge.of(relation, known) for relation in relations]
-    if not by.exclusive:
-        lock(unit, "relationship", [by.owner_id.bytes + edge.identity for edge in edges])
-    return [_upsert_edge(unit, by, edge) for edge in edges]
+    found: list[list[UUID]] = [[] for _ in brought]
+    for space_id in sorted({one.by.space_id for one in brought if one.entities or one.relations}):
+        places = [place for place, one in enumerate(brought) if one.by.space_id == space_id]
+        for place, ids in zip(places, _upsert(unit, space_id, [brought[n] for n in places]), strict=True):
+            found[place] = ids
+    return found
+
+
+def _upsert(unit: Unit, space_id: UUID, brought: Sequence[Brought]) -> list[list[UUID]]:
+    wanted = [_mentions(one.entities, one.relations) for one in brought]
+    locked = [
+        space_id.bytes + key.encode()
+        for one, mentions in zip(brought, wanted, strict=True)
+        if not one.by.exclusive
+        for _, key, _ in mentions
+    ]
+    if locked:
+        lock(unit, "entity", locked)
+    keys = {key for mentions in wanted for _, key, _ in mentions}
+    aliases = {name_key(alias) for one in brought for entity in one.entities for alias in entity.aliases}
+    known = _Entities(unit, space_id, keys | aliases)
+    for one, mentions in zip(brought, wanted, strict=True):
+        for name, key, kind in mentions:
+            known.mention(one.by.memory_id, known.resolve(name, key, kind), key)
+        for entity in one.entities:
+            known.add_aliases(one.by.memory_id, entity)
+    known.write()
+    _register_predicates(unit, space_id, {r.predicate for one in brought for r in one.relations})
+    edges = [[(one.by, _Edge.of(relation, known)) for relation in one.relations] for one in brought]
+    return _upsert_edges(unit, edges)
 
 
 def _mentions(
@@ -69,33 +104,44 @@ def _mentions(
     )
 
 
+@dataclass(frozen=True)
+class _Bearer:
+    entity_id: UUID
+    kind: str
+
+
 class _Entities:
-    """The entities of a space behind a set of name keys, and those made on the way."""
+    """The entities of a space behind a set of name keys, and those made on the way until `write`."""
 
     def __init__(self, unit: Unit, space_id: UUID, keys: set[str]) -> None:
         self._unit = unit
         self._space_id = space_id
-        self._rows = unit.rows(
+        self._bearers: dict[str, list[_Bearer]] = {}
+        self._made: list[dict[str, Any]] = []
+        self._names: dict[tuple[UUID, str], dict[str, Any]] = {}
+        self._mentions: dict[tuple[UUID, UUID, str], None] = {}
+        rows = unit.rows(
             """
-            select coalesce(e.merged_into, n.entity_id) as entity_id, n.kind, n.name_key, n.canonical
+            select coalesce(e.merged_into, n.entity_id) as entity_id, n.kind, n.name_key, n.entity_id as bears
             from entity_name n join entity e on e.tenant_id = n.tenant_id and e.entity_id = n.entity_id
             where n.tenant_id = %(tenant)s and n.space_id = %(space)s and n.name_key = any (%(keys)s)
             order by n.canonical desc, n.entity_id
             """,
             {"tenant": unit.tenant_id, "space": space_id, "keys": sorted(keys)},
         )
+        self._stored = {(row["bears"], row["name_key"]) for row in rows}
+        for row in rows:
+            self._bearers.setdefault(row["name_key"], []).append(_Bearer(row["entity_id"], row["kind"]))
 
     def find(self, key: str, kind: str | None) -> UUID | None:
         """The canonical bearer of the name before an alias, then the oldest; of that kind when one is given.
 
         `other` is no kind of its own: who says it means any bearer, and its bearer may be of any kind.
         """
-        bearers = [row for row in self._rows if row["name_key"] == key]
         for wanted in (kind, "other") if kind not in (None, "other") else (None,):
-            for row in bearers:
-                if wanted is None or row["kind"] == wanted:
-                    found: UUID = row["entity_id"]
-                    return found
+            for bearer in self._bearers.get(key, ()):
+                if wanted is None or bearer.kind == wanted:
+                    return bearer.entity_id
         return None
 
     def resolve(self, name: str, key: str, kind: str | None) -> UUID:
@@ -103,17 +149,7 @@ class _Entities:
         if found is not None:
             return found
         entity_id = self._unit.new_id()
-        self._unit.run(
-            "insert into entity (tenant_id, entity_id, space_id, kind, created_at)"
-            " values (%(tenant)s, %(id)s, %(space)s, %(kind)s, %(now)s)",
-            {
-                "tenant": self._unit.tenant_id,
-                "id": entity_id,
-                "space": self._space_id,
-                "kind": kind or "other",
-                "now": self._unit.now,
-            },
-        )
+        self._made.append({"entity_id": str(entity_id), "kind": kind or "other"})
         self._name(entity_id, kind or "other", name, key, canonical=True)
         return entity_id
 
@@ -125,49 +161,67 @@ class _Entities:
 
     def mention(self, memory_id: UUID, entity_id: UUID, key: str) -> None:
         """The memory brought this name; erasing the last memory that did erases the name."""
+        self._mentions[memory_id, entity_id, key] = None
+
+    def write(self) -> None:
+        """What is new of all this, in one statement."""
         self._unit.run(
             """
+            with e as (
+              insert into entity (tenant_id, entity_id, space_id, kind, created_at)
+              select %(tenant)s, entity_id, %(space)s, kind, %(now)s
+              from jsonb_to_recordset(%(entities)s) as r (entity_id uuid, kind text)
+            ), n as (
+              insert into entity_name (tenant_id, entity_id, space_id, kind, name, name_key, canonical)
+              select %(tenant)s, entity_id, %(space)s, kind, name, name_key, canonical
+              from jsonb_to_recordset(%(names)s)
+                as r (entity_id uuid, kind text, name text, name_key text, canonical boolean)
+              on conflict (tenant_id, entity_id, name_key) do nothing
+            )
             insert into mention (tenant_id, space_id, memory_id, entity_id, name_key)
-            values (%(tenant)s, %(space)s, %(memory)s, %(entity)s, %(key)s) on conflict do nothing
+            select %(tenant)s, %(space)s, memory_id, entity_id, name_key
+            from jsonb_to_recordset(%(mentions)s) as r (memory_id uuid, entity_id uuid, name_key text)
+            on conflict do nothing
             """,
             {
                 "tenant": self._unit.tenant_id,
                 "space": self._space_id,
-                "memory": memory_id,
-                "entity": entity_id,
-                "key": key,
+                "now": self._unit.now,
+                "entities": Jsonb(self._made),
+                "names": Jsonb(list(self._names.values())),
+                "mentions": Jsonb(
+                    [
+                        {"memory_id": str(memory_id), "entity_id": str(entity_id), "name_key": key}
+                        for memory_id, entity_id, key in self._mentions
+                    ]
+                ),
             },
         )
 
     def _name(self, entity_id: UUID, kind: str, name: str, key: str, *, canonical: bool) -> None:
-        self._unit.run(
-            """
-            insert into entity_name (tenant_id, entity_id, space_id, kind, name, name_key, canonical)
-            values (%(tenant)s, %(id)s, %(space)s, %(kind)s, %(name)s, %(key)s, %(canonical)s)
-            on conflict (tenant_id, entity_id, name_key) do nothing
-            """,
-            {
-                "tenant": self._unit.tenant_id,
-                "id": entity_id,
-                "space": self._space_id,
-                "kind": kind,
-                "name": name,
-                "key": key,
-                "canonical": canonical,
-            },
-        )
-        self._rows.append({"entity_id": entity_id, "kind": kind, "name_key": key, "canonical": canonical})
+        if (entity_id, key) in self._stored or (entity_id, key) in self._names:
+            return
+        self._names[entity_id, key] = {
+            "entity_id": str(entity_id),
+            "kind": kind,
+            "name": name,
+            "name_key": key,
+            "canonical": canonical,
+        }
+        self._bearers.setdefault(key, []).append(_Bearer(entity_id, kind))
 
 
 def _register_predicates(unit: Unit, space_id: UUID, keys: set[str]) -> None:
     """A predicate nobody registered is a state of cardinality many."""
-    unit.run_many(
+    if not keys:
+        return
+    unit.run(
         """
         insert into predicate (tenant_id, space_id, predicate_key, kind, cardinality, created_at)
-        values (%(tenant)s, %(space)s, %(key)s, 'state', 'many', %(now)s)
+        select %(tenant)s, %(space)s, key, 'state', 'many', %(now)s from unnest(%(keys)s::text[]) as key
         on conflict (tenant_id, space_id, predicate_key) do nothing
         """,
-        [{"tenant": unit.tenant_id, "space": space_id, "key": key, "now": unit.now} for key in sorted(keys)],
+        {"tenant": unit.tenant_id, "space": space_id, "keys": sorted(keys), "now": unit.now},
     )
 
 
@@ -216,105 +270,194 @@ class _Edge:
             }
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """The columns that say what is stated."""
+        return {
+            "subject_id": str(self.subject_id),
+            "predicate_key": self.predicate,
+            "object_id": None if self.object_id is None else str(self.object_id),
+            "value_type": self.value_type,
+            "value_canonical": self.value_canonical,
+            "value_unit": self.value_unit,
+            "polarity": self.polarity,
+        }
 
-def _upsert_edge(unit: Unit, by: Supported, edge: _Edge) -> UUID:
-    current = unit.rows(
+
+@dataclass
+class _Current:
+    """A current version of a statement, as stored or about to be: `row` is what will be inserted."""
+
+    relationship_id: UUID
+    version: int
+    window: Window
+    row: dict[str, Any] | None = None
+
+
+_Key = tuple[UUID, bytes]
+"""Owner and identity of a statement."""
+
+
+def _upsert_edges(unit: Unit, edges: Sequence[Sequence[tuple[Supported, _Edge]]]) -> list[list[UUID]]:
+    every: dict[_Key, tuple[Supported, _Edge]] = {}
+    keyed: list[list[tuple[_Key, Supported, _Edge]]] = []
+    for brought in edges:
+        keyed.append([((by.owner_id, edge.identity), by, edge) for by, edge in brought])
+        every |= {key: (by, edge) for key, by, edge in keyed[-1]}
+    if not every:
+        return [[] for _ in edges]
+    locked = [owner.bytes + identity for (owner, identity), (by, _) in every.items() if not by.exclusive]
+    if locked:
+        lock(unit, "relationship", locked)
+    current = _current(unit, every)
+    inserted: list[dict[str, Any]] = []
+    closed: list[dict[str, Any]] = []
+    supports: list[dict[str, Any]] = []
+    found = []
+    for group in keyed:
+        ids = []
+        for key, by, edge in group:
+            held = current.setdefault(key, [])
+            version = _stated(unit, by, edge, held, inserted, closed)
+            supports.append(_support(unit, by, version))
+            ids.append(version.relationship_id)
+        found.append(ids)
+    _write_edges(unit, inserted, closed, supports)
+    return found
+
+
+def _current(unit: Unit, wanted: Mapping[_Key, tuple[Supported, _Edge]]) -> dict[_Key, list[_Current]]:
+    keys = list(wanted)
+    rows = unit.rows(
         """
-        select relationship_id, version, valid_from, valid_to from relationship
-        where tenant_id = %(tenant)s and space_id = %(space)s and owner_id = %(owner)s and subject_id = %(subject)s
-          and predicate_key = %(predicate)s and object_id is not distinct from %(object)s
-          and value_type is not distinct from %(value_type)s
-          and value_canonical is not distinct from %(value)s and value_unit is not distinct from %(unit)s
-          and polarity = %(polarity)s and superseded_at is null
-        order by relationship_id
+        select w.place, r.relationship_id, r.version, r.valid_from, r.valid_to
+        from jsonb_to_recordset(%(wanted)s) as w (place int, space_id uuid, owner_id uuid, subject_id uuid,
+          predicate_key text, object_id uuid, value_type text, value_canonical text, value_unit text, polarity text)
+        join relationship r on r.tenant_id = %(tenant)s and r.subject_id = w.subject_id
+          and r.predicate_key = w.predicate_key and r.space_id = w.space_id and r.owner_id = w.owner_id
+          and r.object_id is not distinct from w.object_id and r.value_type is not distinct from w.value_type
+          and r.value_canonical is not distinct from w.value_canonical
+          and r.value_unit is not distinct from w.value_unit and r.polarity = w.polarity
+          and r.superseded_at is null
+        order by w.place, r.relationship_id
         """,
         {
             "tenant": unit.tenant_id,
-            "space": by.space_id,
-            "owner": by.owner_id,
-            "subject": edge.subject_id,
-            "predicate": edge.predicate,
-            "object": edge.object_id,
-            "value_type": edge.value_type,
-            "value": edge.value_canonical,
-            "unit": edge.value_unit,
-            "polarity": edge.polarity,
+            "wanted": Jsonb(
+                [
+                    {
+                        "place": place,
+                        "space_id": str(by.space_id),
+                        "owner_id": str(by.owner_id),
+                        **edge.to_dict(),
+                    }
+                    for place, (by, edge) in enumerate(wanted.values())
+                ]
+            ),
         },
     )
-    relationship_id: UUID
-    met = [row for row in current if edge.window.overlaps(Window(row["valid_from"], row["valid_to"]))]
-    if any(edge.window == Window(row["valid_from"], row["valid_to"]) for row in met):
+    found: dict[_Key, list[_Current]] = {}
+    for row in rows:
+        window = Window(row["valid_from"], row["valid_to"])
+        found.setdefault(keys[row["place"]], []).append(
+            _Current(row["relationship_id"], row["version"], window)
+        )
+    return found
+
+
+def _stated(
+    unit: Unit,
+    by: Supported,
+    edge: _Edge,
+    held: list[_Current],
+    inserted: list[dict[str, Any]],
+    closed: list[dict[str, Any]],
+) -> _Current:
+    """The version that states the edge: one of `held`, the current ones, or a new one in their place."""
+    met = [one for one in held if edge.window.overlaps(one.window)]
+    if any(edge.window == one.window for one in met):
         [same] = met  # current windows of one statement are disjoint
-        relationship_id, version = same["relationship_id"], same["version"]
-    else:
-        relationship_id, version = unit.new_id(), 1
-        if met:
-            relationship_id, version = met[0]["relationship_id"], met[0]["version"] + 1
-        for row in met:
-            close(unit, row["relationship_id"], row["version"], superseded_by=relationship_id)
-        _insert(unit, by, edge, relationship_id, version)
+        return same
+    relationship_id = met[0].relationship_id if met else unit.new_id()
+    version = met[0].version + 1 if met else 1
+    for one in met:
+        if one.row is None:
+            closed.append(
+                {
+                    "relationship_id": str(one.relationship_id),
+                    "version": one.version,
+                    "superseded_by": str(relationship_id),
+                }
+            )
+        else:  # stated in this very transaction: it is born closed
+            one.row |= {"superseded_at": str(unit.now), "superseded_by": str(relationship_id)}
+        held.remove(one)
+    row = {
+        "relationship_id": str(relationship_id),
+        "version": version,
+        "space_id": str(by.space_id),
+        "owner_id": str(by.owner_id),
+        **edge.to_dict(),
+        "value_original": edge.value_original,
+        "valid_from": None if edge.window.start is None else str(edge.window.start),
+        "valid_to": None if edge.window.end is None else str(edge.window.end),
+    }
+    inserted.append(row)
+    made = _Current(relationship_id, version, edge.window, row)
+    held.append(made)
+    return made
+
+
+def _support(unit: Unit, by: Supported, version: _Current) -> dict[str, Any]:
+    return {
+        "support_id": str(unit.new_id()),
+        "space_id": str(by.space_id),
+        "relationship_id": str(version.relationship_id),
+        "version": version.version,
+        "memory_id": str(by.memory_id),
+        "occurrence_id": str(by.occurrence_id),
+    }
+
+
+def _write_edges(
+    unit: Unit,
+    inserted: Sequence[dict[str, Any]],
+    closed: Sequence[dict[str, Any]],
+    supports: Sequence[dict[str, Any]],
+) -> None:
+    if closed:  # before their successors come: a relationship has one current version
+        unit.run(
+            """
+            update relationship r set superseded_at = %(now)s, superseded_by = c.superseded_by
+            from jsonb_to_recordset(%(closed)s) as c (relationship_id uuid, version int, superseded_by uuid)
+            where r.tenant_id = %(tenant)s and r.relationship_id = c.relationship_id and r.version = c.version
+            """,
+            {"now": unit.now, "tenant": unit.tenant_id, "closed": Jsonb(closed)},
+        )
     unit.run(
         """
+        with r as (
+          insert into relationship (tenant_id, relationship_id, version, space_id, owner_id, subject_id, predicate_key,
+            object_id, value_type, value_canonical, value_original, value_unit, polarity, valid_from, valid_to,
+            created_at, superseded_at, superseded_by)
+          select %(tenant)s, relationship_id, version, space_id, owner_id, subject_id, predicate_key, object_id,
+            value_type, value_canonical, value_original, value_unit, polarity, valid_from, valid_to, %(now)s,
+            superseded_at, superseded_by
+          from jsonb_to_recordset(%(inserted)s) as i (relationship_id uuid, version int, space_id uuid,
+            owner_id uuid, subject_id uuid, predicate_key text, object_id uuid, value_type text,
+            value_canonical text, value_original text, value_unit text, polarity text, valid_from timestamptz,
+            valid_to timestamptz, superseded_at timestamptz, superseded_by uuid)
+        )
         insert into support (tenant_id, support_id, space_id, relationship_id, version, memory_id, occurrence_id)
-        values (%(tenant)s, %(id)s, %(space)s, %(relationship)s, %(version)s, %(memory)s, %(occurrence)s)
+        select %(tenant)s, support_id, space_id, relationship_id, version, memory_id, occurrence_id
+        from jsonb_to_recordset(%(supports)s) as s (support_id uuid, space_id uuid, relationship_id uuid, version int,
+          memory_id uuid, occurrence_id uuid)
         on conflict do nothing
         """,
         {
             "tenant": unit.tenant_id,
-            "id": unit.new_id(),
-            "space": by.space_id,
-            "relationship": relationship_id,
-            "version": version,
-            "memory": by.memory_id,
-            "occurrence": by.occurrence_id,
-        },
-    )
-    return relationship_id
-
-
-def close(unit: Unit, relationship_id: UUID, version: int, *, superseded_by: UUID) -> None:
-    """Close a version in transaction time; it stays verbatim."""
-    unit.run(
-        """
-        update relationship set superseded_at = %(now)s, superseded_by = %(by)s
-        where tenant_id = %(tenant)s and relationship_id = %(id)s and version = %(version)s
-        """,
-        {
             "now": unit.now,
-            "by": superseded_by,
-            "tenant": unit.tenant_id,
-            "id": relationship_id,
-            "version": version,
-        },
-    )
-
-
-def _insert(unit: Unit, by: Supported, edge: _Edge, relationship_id: UUID, version: int) -> None:
-    unit.run(
-        """
-        insert into relationship (tenant_id, relationship_id, version, space_id, owner_id, subject_id, predicate_key,
-          object_id, value_type, value_canonical, value_original, value_unit, polarity, valid_from, valid_to,
-          created_at)
-        values (%(tenant)s, %(id)s, %(version)s, %(space)s, %(owner)s, %(subject)s, %(predicate)s, %(object)s,
-          %(value_type)s, %(value)s, %(original)s, %(unit)s, %(polarity)s, %(from)s, %(to)s, %(now)s)
-        """,
-        {
-            "tenant": unit.tenant_id,
-            "id": relationship_id,
-            "version": version,
-            "space": by.space_id,
-            "owner": by.owner_id,
-            "subject": edge.subject_id,
-            "predicate": edge.predicate,
-            "object": edge.object_id,
-            "value_type": edge.value_type,
-            "value": edge.value_canonical,
-            "original": edge.value_original,
-            "unit": edge.value_unit,
-            "polarity": edge.polarity,
-            "from": edge.window.start,
-            "to": edge.window.end,
-            "now": unit.now,
+            "inserted": Jsonb(inserted),
+            "supports": Jsonb(supports),
         },
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from remembrancer.store.database import Unit
 
@@ -13,13 +13,27 @@ def lock(unit: Unit, kind: str, keys: Collection[bytes], *, shared: bool = False
 
     Order of kinds everywhere: space, target, content, entity, relationship (model.md).
     """
-    numbers = sorted(
-        {
-            int.from_bytes(
-                hashlib.sha256(kind.encode() + unit.tenant_id.bytes + key).digest()[:8], "big", signed=True
-            )
-            for key in keys
-        }
-    )
-    function = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
-    unit.run(f"select {function}(n) from unnest(%(numbers)s::bigint[]) as n", {"numbers": numbers})
+    lock_in_order(unit, [(kind, keys, shared)])
+
+
+def lock_in_order(unit: Unit, wanted: Sequence[tuple[str, Collection[bytes], bool]]) -> None:
+    """(kind, keys, shared) of several kinds in one statement, kind after kind."""
+    numbers: list[int] = []
+    ways: list[bool] = []
+    for kind, keys, shared in wanted:
+        own = sorted({_number(unit, kind, key) for key in keys})
+        numbers += own
+        ways += [shared] * len(own)
+    if numbers:
+        unit.run(
+            """
+            select case when shared then pg_advisory_xact_lock_shared(n) else pg_advisory_xact_lock(n) end
+            from unnest(%(numbers)s::bigint[], %(ways)s::boolean[]) as wanted (n, shared)
+            """,
+            {"numbers": numbers, "ways": ways},
+        )
+
+
+def _number(unit: Unit, kind: str, key: bytes) -> int:
+    digest = hashlib.sha256(kind.encode() + unit.tenant_id.bytes + key).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from remembrancer.domain.memory import NewMemory, Passages, Place
+from remembrancer.domain.memory import NewMemory, Place
 from remembrancer.domain.terms import index_row
 from remembrancer.domain.time_rules import Window
 from remembrancer.store import visibility
@@ -17,182 +19,218 @@ from remembrancer.store.locks import lock as lock
 from remembrancer.store.vectors import vector_text
 
 
-def find_duplicate(unit: Unit, dedup_key: bytes) -> Row | None:
-    """A live or held memory with this key: {memory_id, version, held}. Succeeded, decayed, erased text is new."""
-    return unit.row(
+def find_duplicates(unit: Unit, dedup_keys: Sequence[bytes]) -> dict[bytes, Row]:
+    """By key, a live or held memory that has it: {memory_id, version, held}. Succeeded, decayed, erased text is
+    new."""
+    rows = unit.rows(
         f"""
-        select m.memory_id, v.version, not ({visibility.NOT_HELD}) as held
+        select distinct on (m.dedup_key) m.dedup_key, m.memory_id, v.version, not ({visibility.NOT_HELD}) as held
         from memory m
         join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
                              and v.superseded_at is null and v.superseded_by is null
-        where m.tenant_id = %(tenant)s and m.dedup_key = %(key)s and %(at)s < {visibility.EXPIRY}
-        order by m.memory_id limit 1
+        where m.tenant_id = %(tenant)s and m.dedup_key = any (%(keys)s::bytea[]) and %(at)s < {visibility.EXPIRY}
+        order by m.dedup_key, m.memory_id
         """,
-        {"tenant": unit.tenant_id, "key": dedup_key, **visibility.view(unit.principal.settings, unit.now)},
+        {
+            "tenant": unit.tenant_id,
+            "keys": list(dedup_keys),
+            **visibility.view(unit.principal.settings, unit.now),
+        },
     )
+    return {bytes(row["dedup_key"]): row for row in rows}
 
 
 def insert(unit: Unit, new: NewMemory, correlation_id: str) -> UUID:
-    """Write the memory, its first version, passages, occurrence and hold-out; the occurrence's id."""
+    """One memory; its occurrence's id."""
+    [occurrence_id] = insert_many(unit, [new], correlation_id)
+    return occurrence_id
+
+
+def insert_many(unit: Unit, news: Sequence[NewMemory], correlation_id: str) -> list[UUID]:
+    """Write the memories with their first versions, passages, occurrences and hold-outs in one statement; the
+    occurrences' ids in order."""
+    if not news:
+        return []
+    occurrence_ids = [unit.new_id() for _ in news]
+    unit.run(
+        _INSERT,
+        {
+            "tenant": unit.tenant_id,
+            "now": unit.now,
+            "by": None if unit.who is None else unit.who.principal_id,
+            "correlation": correlation_id,
+            "rows": Jsonb(
+                [
+                    _columns(unit, new, occurrence_id)
+                    for new, occurrence_id in zip(news, occurrence_ids, strict=True)
+                ]
+            ),
+            "passages": Jsonb([row for new in news for row in _passages(unit, new)]),
+        },
+    )
+    return occurrence_ids
+
+
+# Rows travel as one JSON text: a statement is planned once, however many there are.
+_INSERT = """
+with r as materialized (
+  select * from jsonb_to_recordset(%(rows)s) as r (
+    memory_id uuid, space_id uuid, owner_id uuid, domain text, kind text, title text, content text, author text,
+    origin text, source text, assertion_kind text, admitted_by text, approved_by uuid, proposal_id uuid,
+    data_subjects text[], observed_at timestamptz, source_uri text, revision text, pii boolean, screen jsonb,
+    screen_overridden boolean, held_graph jsonb, confidence float8, confidence_parts jsonb, dedup_key bytea,
+    parent_id uuid, ordinal int, heading_path text, line_start int, line_end int, claimed jsonb,
+    valid_from timestamptz, valid_to timestamptz, expires_at timestamptz, occurrence_id uuid, hold_out_id uuid)
+), m as (
+  insert into memory (tenant_id, memory_id, space_id, owner_id, domain, kind, title, content, author, origin, source,
+    assertion_kind, admitted_by, approved_by, proposal_id, data_subjects, observed_at, source_uri, revision, pii,
+    screen, screen_overridden, held_graph, confidence, confidence_parts, dedup_key, created_at, parent_id, ordinal,
+    heading_path, line_start, line_end, claimed)
+  select %(tenant)s, memory_id, space_id, owner_id, domain, kind, title, content, author, origin, source,
+    assertion_kind, admitted_by, approved_by, proposal_id, data_subjects, observed_at, source_uri, revision, pii,
+    screen, screen_overridden, held_graph, confidence, confidence_parts, dedup_key, %(now)s, parent_id, ordinal,
+    heading_path, line_start, line_end, claimed
+  from r
+), v as (
+  insert into memory_version (tenant_id, memory_id, space_id, version, valid_from, valid_to, created_at, expires_at)
+  select %(tenant)s, memory_id, space_id, 1, valid_from, valid_to, %(now)s, expires_at from r
+), o as (
+  insert into occurrence (tenant_id, occurrence_id, memory_id, space_id, submitted_by, submitted_at, source,
+    correlation_id, revision, ordinal, line_start, line_end)
+  select %(tenant)s, occurrence_id, memory_id, space_id, owner_id, %(now)s, source, %(correlation)s, revision,
+    ordinal, line_start, line_end
+  from r
+), h as (
+  insert into hold_out (tenant_id, hold_out_id, memory_id, space_id, reason, opened_at, opened_by)
+  select %(tenant)s, hold_out_id, memory_id, space_id, 'screen', %(now)s, %(by)s from r where hold_out_id is not null
+)
+insert into passage (tenant_id, passage_id, memory_id, space_id, ordinal, span_start, span_end, rendered, language,
+  terms, words, asks, dated, embedding, contract)
+select %(tenant)s, passage_id, memory_id, space_id, ordinal, span_start, span_end, rendered, language, terms, words,
+  asks, dated, vector::halfvec, contract
+from jsonb_to_recordset(%(passages)s) as p (
+  passage_id uuid, memory_id uuid, space_id uuid, ordinal int, span_start int, span_end int, rendered text,
+  language text, terms bigint[], words int, asks boolean, dated boolean, vector text, contract text)
+"""
+
+
+def _columns(unit: Unit, new: NewMemory, occurrence_id: UUID) -> dict[str, Any]:
     graph = None
     if new.held and (new.entities or new.relations):
-        graph = Jsonb(
-            {
-                "entities": [e.model_dump(mode="json") for e in new.entities],
-                "relations": [r.model_dump(mode="json") for r in new.relations],
-            }
-        )
-    unit.run(
-        """
-        insert into memory (tenant_id, memory_id, space_id, owner_id, domain, kind, title, content, author, origin,
-          source, assertion_kind, admitted_by, approved_by, proposal_id, data_subjects, observed_at, source_uri,
-          revision, pii, screen, screen_overridden, held_graph, confidence, confidence_parts, dedup_key, created_at,
-          parent_id, ordinal, heading_path, line_start, line_end, claimed)
-        values (%(tenant)s, %(id)s, %(space)s, %(owner)s, %(domain)s, %(kind)s, %(title)s, %(content)s, %(author)s,
-          %(origin)s, %(source)s, %(assertion)s, %(admitted_by)s, %(approved_by)s, %(proposal)s, %(subjects)s,
-          %(observed_at)s, %(source_uri)s, %(revision)s, %(pii)s, %(screen)s, %(overridden)s, %(graph)s,
-          %(confidence)s, %(parts)s, %(dedup)s, %(now)s, %(parent)s, %(ordinal)s, %(heading)s, %(line_start)s,
-          %(line_end)s, %(claimed)s)
-        """,
-        {
-            **_place(new.place),
-            "claimed": None if new.claimed is None else Jsonb(dict(new.claimed)),
-            "tenant": unit.tenant_id,
-            "id": new.memory_id,
-            "space": new.space_id,
-            "owner": new.owner_id,
-            "domain": new.domain,
-            "kind": new.kind,
-            "title": new.title,
-            "content": new.content,
-            "author": new.author,
-            "origin": new.origin,
-            "source": new.source,
-            "assertion": new.assertion_kind,
-            "admitted_by": new.admitted_by,
-            "approved_by": new.approved_by,
-            "proposal": new.proposal_id,
-            "subjects": list(new.data_subjects),
-            "observed_at": new.observed_at,
-            "source_uri": new.source_uri,
-            "revision": new.revision,
-            "pii": new.pii,
-            "screen": Jsonb(dict(new.screen)),
-            "overridden": new.screen_overridden,
-            "graph": graph,
-            "confidence": new.confidence,
-            "parts": Jsonb(dict(new.confidence_parts)),
-            "dedup": new.dedup_key,
-            "now": unit.now,
-        },
-    )
-    unit.run(
-        """
-        insert into memory_version (tenant_id, memory_id, space_id, version, valid_from, valid_to, created_at,
-          expires_at)
-        values (%(tenant)s, %(id)s, %(space)s, 1, %(from)s, %(to)s, %(now)s, %(expires)s)
-        """,
-        {
-            "tenant": unit.tenant_id,
-            "id": new.memory_id,
-            "space": new.space_id,
-            "from": new.valid_from,
-            "to": new.valid_to,
-            "now": unit.now,
-            "expires": new.expires_at,
-        },
-    )
-    _insert_passages(unit, new.memory_id, new.space_id, new.passages)
-    occurrence_id = add_occurrence(
-        unit,
-        new.memory_id,
-        new.space_id,
-        new.owner_id,
-        new.source,
-        correlation_id,
-        revision=new.revision,
-        place=new.place,
-    )
-    if new.held:
-        open_hold_out(unit, new.memory_id, new.space_id, "screen")
-    return occurrence_id
+        graph = {
+            "entities": [e.model_dump(mode="json") for e in new.entities],
+            "relations": [r.model_dump(mode="json") for r in new.relations],
+        }
+    return {
+        **_place(new.place),
+        "memory_id": str(new.memory_id),
+        "space_id": str(new.space_id),
+        "owner_id": str(new.owner_id),
+        "domain": new.domain,
+        "kind": new.kind,
+        "title": new.title,
+        "content": new.content,
+        "author": new.author,
+        "origin": new.origin,
+        "source": new.source,
+        "assertion_kind": new.assertion_kind,
+        "admitted_by": new.admitted_by,
+        "approved_by": _text(new.approved_by),
+        "proposal_id": _text(new.proposal_id),
+        "data_subjects": list(new.data_subjects),
+        "observed_at": _text(new.observed_at),
+        "source_uri": new.source_uri,
+        "revision": new.revision,
+        "pii": new.pii,
+        "screen": dict(new.screen),
+        "screen_overridden": new.screen_overridden,
+        "held_graph": graph,
+        "confidence": new.confidence,
+        "confidence_parts": dict(new.confidence_parts),
+        "dedup_key": f"\\x{new.dedup_key.hex()}",
+        "claimed": None if new.claimed is None else dict(new.claimed),
+        "valid_from": _text(new.valid_from),
+        "valid_to": _text(new.valid_to),
+        "expires_at": _text(new.expires_at),
+        "occurrence_id": str(occurrence_id),
+        "hold_out_id": str(unit.new_id()) if new.held else None,
+    }
+
+
+def _text(value: UUID | datetime | None) -> str | None:
+    return None if value is None else str(value)
 
 
 def _place(place: Place | None) -> dict[str, Any]:
     if place is None:
-        return dict.fromkeys(("parent", "ordinal", "heading", "line_start", "line_end"))
+        return dict.fromkeys(("parent_id", "ordinal", "heading_path", "line_start", "line_end"))
     return {
-        "parent": place.parent_id,
+        "parent_id": str(place.parent_id),
         "ordinal": place.ordinal,
-        "heading": place.heading_path,
+        "heading_path": place.heading_path,
         "line_start": place.line_start,
         "line_end": place.line_end,
     }
 
 
-def _insert_passages(unit: Unit, memory_id: UUID, space_id: UUID, passages: Passages) -> None:
+def _passages(unit: Unit, new: NewMemory) -> Iterator[dict[str, Any]]:
+    passages = new.passages
     if len(passages.texts) != len(passages.vectors):
         raise ValueError("one vector a passage")
+    for ordinal, (text, vector) in enumerate(zip(passages.texts, passages.vectors, strict=True)):
+        yield {
+            "passage_id": str(unit.new_id()),
+            "memory_id": str(new.memory_id),
+            "space_id": str(new.space_id),
+            "ordinal": ordinal,
+            "span_start": text.start,
+            "span_end": text.end,
+            "rendered": text.rendered,
+            **index_row(new.space_id, text.rendered),
+            "vector": vector_text(vector),
+            "contract": passages.contract,
+        }
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One more sending of a memory's exact text, and where it lies in this revision of its source."""
+
+    memory_id: UUID
+    space_id: UUID
+    submitted_by: UUID
+    source: str
+    revision: str | None = None
+    place: Place | None = None
+
+
+def add_occurrences(unit: Unit, submissions: Sequence[Submission], correlation_id: str) -> list[UUID]:
+    """The occurrences' ids in order."""
+    occurrence_ids = [unit.new_id() for _ in submissions]
     unit.run_many(
-        """
-        insert into passage (tenant_id, passage_id, memory_id, space_id, ordinal, span_start, span_end, rendered,
-          language, terms, words, asks, dated, embedding, contract)
-        values (%(tenant)s, %(id)s, %(memory)s, %(space)s, %(ordinal)s, %(start)s, %(end)s, %(rendered)s,
-          %(language)s, %(terms)s, %(words)s, %(asks)s, %(dated)s, %(vector)s::halfvec, %(contract)s)
-        """,
-        [
-            {
-                "tenant": unit.tenant_id,
-                "id": unit.new_id(),
-                "memory": memory_id,
-                "space": space_id,
-                "ordinal": ordinal,
-                "start": text.start,
-                "end": text.end,
-                "rendered": text.rendered,
-                **index_row(space_id, text.rendered),
-                "vector": vector_text(vector),
-                "contract": passages.contract,
-            }
-            for ordinal, (text, vector) in enumerate(zip(passages.texts, passages.vectors, strict=True))
-        ],
-    )
-
-
-def add_occurrence(
-    unit: Unit,
-    memory_id: UUID,
-    space_id: UUID,
-    submitted_by: UUID,
-    source: str,
-    correlation_id: str,
-    *,
-    revision: str | None = None,
-    place: Place | None = None,
-) -> UUID:
-    """One more submission of exactly this text, and where it lies in this revision of its source."""
-    occurrence_id = unit.new_id()
-    unit.run(
         """
         insert into occurrence (tenant_id, occurrence_id, memory_id, space_id, submitted_by, submitted_at, source,
           correlation_id, revision, ordinal, line_start, line_end)
         values (%(tenant)s, %(id)s, %(memory)s, %(space)s, %(by)s, %(now)s, %(source)s, %(correlation)s,
           %(revision)s, %(ordinal)s, %(line_start)s, %(line_end)s)
         """,
-        {
-            **_place(place),
-            "revision": revision,
-            "tenant": unit.tenant_id,
-            "id": occurrence_id,
-            "memory": memory_id,
-            "space": space_id,
-            "by": submitted_by,
-            "now": unit.now,
-            "source": source,
-            "correlation": correlation_id,
-        },
+        [
+            {
+                **_place(one.place),
+                "tenant": unit.tenant_id,
+                "id": occurrence_id,
+                "memory": one.memory_id,
+                "space": one.space_id,
+                "by": one.submitted_by,
+                "now": unit.now,
+                "source": one.source,
+                "correlation": correlation_id,
+                "revision": one.revision,
+            }
+            for one, occurrence_id in zip(submissions, occurrence_ids, strict=True)
+        ],
     )
-    return occurrence_id
+    return occurrence_ids
 
 
 def open_hold_out(unit: Unit, memory_id: UUID, space_id: UUID, reason: str) -> None:
