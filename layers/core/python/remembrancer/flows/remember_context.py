@@ -24,7 +24,7 @@ from remembrancer.domain.assessment import (
     ProposalView,
     ValueView,
 )
-from remembrancer.domain.ids import Prefix, parse_id
+from remembrancer.domain.ids import parse_id
 from remembrancer.domain.memory import PassageText
 from remembrancer.domain.names import name_key
 from remembrancer.domain.ports import Embedder
@@ -221,13 +221,6 @@ class _Gathering:
             if code in self._faults:
                 raise Problem(code, self._faults[code])
 
-    def _id(self, prefix: Prefix, text: str, pointer: str) -> UUID | None:
-        try:
-            return parse_id(prefix, text)
-        except ValueError:
-            self._stale(pointer)
-            return None
-
     # Evidence ------------------------------------------------------------------------------------------------
     def _sources(self) -> tuple[SourceContext, ...]:
         """One revision of each source a batch, compared with the one that stands (and again by the commit)."""
@@ -309,9 +302,7 @@ class _Gathering:
         for index, item in enumerate(self._request.evidence):
             for place, text in enumerate(item.supersedes_evidence_ids):
                 pointer = f"/evidence/{index}/supersedes_evidence_ids/{place}"
-                memory_id = self._id("mem", text, pointer)
-                if memory_id is None:
-                    continue
+                memory_id = parse_id("mem", text)
                 if memory_id in named:
                     self._fault("invalid_target", pointer, "repeated", "is superseded by another item")
                 named[memory_id] = (index, pointer)
@@ -335,28 +326,19 @@ class _Gathering:
 
     def _known_evidence(self) -> list[tuple[str, ...]]:
         """References of each proposal's context. What goes to the team is judged by the team's evidence alone."""
-        named: list[list[tuple[UUID | None, str]]] = []
-        for index, proposal in enumerate(self._request.relationships):
-            pointer = f"/relationships/{index}/known_evidence_ids"
-            named.append(
-                [
-                    (self._id("mem", text, f"{pointer}/{place}"), f"{pointer}/{place}")
-                    for place, text in enumerate(proposal.known_evidence_ids)
-                ]
-            )
-        rows = remember_read.live_memories(
-            self._unit, {memory_id for ids in named for memory_id, _ in ids if memory_id is not None}
-        )
+        named = [
+            [parse_id("mem", text) for text in proposal.known_evidence_ids]
+            for proposal in self._request.relationships
+        ]
+        rows = remember_read.live_memories(self._unit, {one for ids in named for one in ids})
         allowed = allowed_context(self._unit, self._space_id)
         refs: list[tuple[str, ...]] = []
-        for ids in named:
+        for index, ids in enumerate(named):
             of_one: list[str] = []
-            for memory_id, pointer in ids:
-                if memory_id is None:
-                    continue
+            for place, memory_id in enumerate(ids):
                 row = rows.get(memory_id)
                 if row is None or row["space_id"] not in allowed:
-                    self._stale(pointer)
+                    self._stale(f"/relationships/{index}/known_evidence_ids/{place}")
                     continue
                 if memory_id not in self._known:
                     target = Target(memory_id, row["version"])
@@ -373,9 +355,7 @@ class _Gathering:
             if proposal.correction_target is None:
                 continue
             pointer = f"/relationships/{index}/correction_target"
-            target = self._id("rel", proposal.correction_target.relationship_id, f"{pointer}/relationship_id")
-            if target is None:
-                continue
+            target = parse_id("rel", proposal.correction_target.relationship_id)
             if target in named.values():
                 self._fault("invalid_target", pointer, "repeated", "is corrected by another relationship")
             named[index] = target
@@ -408,21 +388,17 @@ class _Gathering:
         keys = {name_key(end.name) for end, _ in ends.values() if end.name is not None}
         bearers = remember_read.bearers(self._unit, self._space_id, keys)
         named = {
-            place: self._id("ent", end.known_entity_id, f"{pointer}/known_entity_id")
-            for place, (end, pointer) in ends.items()
+            place: parse_id("ent", end.known_entity_id)
+            for place, (end, _) in ends.items()
             if end.known_entity_id is not None
         }
-        known = remember_read.entities(
-            self._unit, self._space_id, {entity_id for entity_id in named.values() if entity_id is not None}
-        )
+        known = remember_read.entities(self._unit, self._space_id, set(named.values()))
         mentions: dict[tuple[int, str], Mention] = {}
         for place, (end, pointer) in ends.items():
             if end.name is None:
-                entity_id = named[place]
-                row = None if entity_id is None else known.get(entity_id)
+                row = known.get(named[place])
                 if row is None:
-                    if entity_id is not None:
-                        self._stale(f"{pointer}/known_entity_id")
+                    self._stale(f"{pointer}/known_entity_id")
                     mentions[place] = Mention("", "", end.entity_kind)
                     continue
                 candidate = self._candidate(row)
@@ -476,8 +452,8 @@ class _Gathering:
         chosen: list[PredicateContext] = []
         for index, proposal in enumerate(proposals):
             known = proposal.predicate.known_predicate_key
-            if known is None and proposal.correction_target is not None:
-                known = proposal.predicate.proposed_key  # checked to be the corrected one's
+            if proposal.correction_target is not None and _key_of(proposal) in by_key:
+                known = _key_of(proposal)  # the corrected one's, which stays
             if known is not None:
                 if known not in by_key:
                     self._stale(f"/relationships/{index}/predicate/known_predicate_key")
