@@ -115,7 +115,7 @@ def get(unit: Unit, attempt_id: UUID) -> Row | None:
 def outcome(unit: Unit, attempt_id: UUID) -> Row | None:
     """What a waiter polls, without what the work needs."""
     return unit.row(
-        "select attempt_id, principal_id, correlation_id, state, status, result, lease_until from attempt"
+        "select attempt_id, principal_id, chain_id, number, correlation_id, state, status, result, lease_until from attempt"
         " where tenant_id = %(tenant)s and attempt_id = %(id)s",
         {"tenant": unit.tenant_id, "id": attempt_id},
     )
