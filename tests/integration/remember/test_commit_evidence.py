@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,26 +18,10 @@ from tests.integration.remember.desk import (
     request_of,
     same_as_first,
 )
+from tests.integration.remember.near import Near
 from tests.integration.world import AGENT, OTHER_AGENT, READER, REVIEWER, Person
 
 TEA = [relation("Ada", "likes", "Tea")]
-
-
-class Near:
-    """All texts lie near each other: cosine about 0.96."""
-
-    contract = "quick-384-v1"
-
-    def embed(self, texts: Sequence[str]) -> Any:
-        from tests.integration.probe import QuickEmbedder
-
-        apart = QuickEmbedder().embed(texts)
-        base = np.ones(384, np.float32) / np.sqrt(384)
-        mixed = base + 0.2 * apart
-        return mixed / np.linalg.norm(mixed, axis=1, keepdims=True)
-
-    def count_tokens(self, text: str) -> int:
-        return len(text) // 4 + 1
 
 
 def items(document: dict[str, Any]) -> list[tuple[str, str | None, str]]:

@@ -18,7 +18,9 @@ def find(unit: Unit, memory_ids: Sequence[UUID]) -> list[Row]:
     """
     return unit.rows(
         """
-        select m.memory_id, m.space_id, m.data_subjects, exists (
+        select m.memory_id, m.space_id, m.data_subjects || array(
+                 select unnest(b.data_subjects) from submission b
+                 where b.tenant_id = m.tenant_id and b.memory_id = m.memory_id) as data_subjects, exists (
                  select from legal_hold l where l.tenant_id = m.tenant_id and l.memory_id = m.memory_id
                    and l.released_at is null) as on_legal_hold
         from memory m where m.tenant_id = %(tenant)s and m.memory_id = any (%(ids)s)
@@ -125,6 +127,7 @@ def erase(
         scope,
     )
     touched = _touched(unit, scope)
+    sources = _sources(unit, scope)
     submissions, supports = _erase_submissions(unit, scope)
     for table in _BY_MEMORY:
         counts[table] = unit.run(
@@ -132,6 +135,7 @@ def erase(
         )
     counts["occurrence"] += submissions
     counts["support"] += supports
+    counts["evidence_source"] = _erase_sources(unit, sources)
     counts["relationship"], counts["predicate"] = _erase_relationships(unit, touched["relationships"])
     counts["entity_name"], counts["entity"] = _erase_names(unit, touched["entities"])
     counts["legal_hold"] = unit.run(
@@ -206,6 +210,29 @@ def lock_imports(unit: Unit) -> None:
     )
 
 
+def _sources(unit: Unit, scope: dict[str, object]) -> list[UUID]:
+    """The sources that the erased evidence is of."""
+    rows = unit.rows(
+        """
+        select distinct source_id from submission where tenant_id = %(tenant)s and source_id is not null
+          and (memory_id = any (%(ids)s) or occurrence_id = any (%(occurrences)s))
+        """,
+        scope,
+    )
+    return [row["source_id"] for row in rows]
+
+
+def _erase_sources(unit: Unit, source_ids: list[UUID]) -> int:
+    """Those that no evidence is left of: their keys are callers' words."""
+    return unit.run(
+        """
+        delete from evidence_source e where e.tenant_id = %(tenant)s and e.source_id = any (%(sources)s)
+          and not exists (select from submission b where b.tenant_id = e.tenant_id and b.source_id = e.source_id)
+        """,
+        {"tenant": unit.tenant_id, "sources": source_ids},
+    )
+
+
 def _touched(unit: Unit, scope: dict[str, object]) -> dict[str, list[UUID]]:
     """What may be left with nothing once the memories are gone."""
     relationships = unit.rows(
@@ -229,10 +256,7 @@ def _touched(unit: Unit, scope: dict[str, object]) -> dict[str, list[UUID]]:
 
 
 def _erase_relationships(unit: Unit, relationship_ids: list[UUID]) -> tuple[int, int]:
-    """Versions that nothing supports any more, and the predicates that came in with them.
-
-    A predicate is named by the caller. One that somebody registered otherwise than the default is no caller's word.
-    """
+    """Versions that nothing supports any more, and the predicates that came in with them: a caller's words."""
     gone = unit.rows(
         """
         delete from relationship r
@@ -247,7 +271,6 @@ def _erase_relationships(unit: Unit, relationship_ids: list[UUID]) -> tuple[int,
         """
         delete from predicate p using unnest(%(spaces)s::uuid[], %(keys)s::text[]) as gone(space_id, predicate_key)
         where p.tenant_id = %(tenant)s and p.space_id = gone.space_id and p.predicate_key = gone.predicate_key
-          and p.kind = 'state' and p.cardinality = 'many'
           and not exists (select from relationship r where r.tenant_id = p.tenant_id and r.space_id = p.space_id
                           and r.predicate_key = p.predicate_key)
         """,

@@ -16,6 +16,8 @@ def declared_subjects(unit: Unit) -> list[str]:
         f"""
         select unnest(m.data_subjects) as subject from memory m where m.tenant_id = %(tenant)s
         union
+        select unnest(b.data_subjects) from submission b where b.tenant_id = %(tenant)s
+        union
         select jsonb_array_elements_text(p.body -> 'data_subjects') from proposal p
         where p.tenant_id = %(tenant)s and p.body ? 'data_subjects'
         union
@@ -28,9 +30,14 @@ def declared_subjects(unit: Unit) -> list[str]:
 
 
 def memories_of_subjects(unit: Unit, subjects: Sequence[str], limit: int | None) -> list[UUID]:
+    """Also those that only a later submission of the text says to be about one of them."""
     rows = unit.rows(
-        "select memory_id from memory where tenant_id = %(tenant)s and data_subjects && %(subjects)s::text[]"
-        " order by memory_id limit %(limit)s",
+        """
+        select memory_id from memory where tenant_id = %(tenant)s and data_subjects && %(subjects)s::text[]
+        union
+        select memory_id from submission where tenant_id = %(tenant)s and data_subjects && %(subjects)s::text[]
+        order by memory_id limit %(limit)s
+        """,
         {"tenant": unit.tenant_id, "subjects": list(subjects), "limit": limit},
     )
     return [row["memory_id"] for row in rows]
