@@ -287,7 +287,9 @@ class Remembering:
                 "remember_check": self._step(
                     lambda e: check(self.of("remember_check"), Turn.of_state(e)).to_state()
                 ),
-                "remember_commit": self._step(lambda e: finish(self.of("remember_commit"), _id(e))),
+                "remember_commit": self._step(
+                    lambda e: finish(self.of("remember_commit"), _id(e)) or {"attempt_id": e["attempt_id"]}
+                ),
                 "remember_failed": self._step(
                     lambda e: record_failure(self.of("remember_failed"), _id(e), e["error"])
                 ),
