@@ -1,23 +1,29 @@
 /** What can be done with the proposal in focus. */
 
-import { useComputed, useSignal, type Signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { signal, useComputed, useSignal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { decide, edit, hindrance } from "./decide";
-import { move } from "./queue";
+import { say } from "./notice";
+import { focused, move } from "./queue";
 import type { Proposal } from "./types";
 
-export type Asking = "none" | "reject" | "override" | "override-supersede" | "edit";
+type Asking = "none" | "reject" | "override" | "override-supersede" | "edit";
+
+/** The form that stands open under the proposal in focus. */
+export const asking = signal<Asking>("none");
+// At once, and not after the next paint: a key pressed before that may have opened a form of the next one.
+focused.subscribe(() => (asking.value = "none"));
 
 /** Approve at once, or ask why when the screen holds the text. */
-export function approve(proposal: Proposal, supersede: boolean, asking: Signal<Asking>): void {
+export function approve(proposal: Proposal, supersede: boolean): void {
   if (hindrance(proposal) !== null || (supersede && !canSupersede(proposal))) return;
   if (proposal.screen.verdict === "reject") return;
   if (proposal.screen.verdict === "quarantine") asking.value = supersede ? "override-supersede" : "override";
   else decide([proposal], { kind: "approve", supersede });
 }
 
-export function ask(proposal: Proposal, what: "reject" | "edit", asking: Signal<Asking>): void {
+export function ask(proposal: Proposal, what: "reject" | "edit"): void {
   if (hindrance(proposal) === null) asking.value = what;
 }
 
@@ -25,7 +31,7 @@ function canSupersede(proposal: Proposal): boolean {
   return proposal.conflict !== null && proposal.conflict.live;
 }
 
-export function Actions({ proposal, asking }: { proposal: Proposal; asking: Signal<Asking> }) {
+export function Actions({ proposal }: { proposal: Proposal }) {
   const why = useComputed(() => hindrance(proposal)).value;
   const refused = proposal.screen.verdict === "reject";
   const cancel = () => (asking.value = "none");
@@ -56,19 +62,24 @@ export function Actions({ proposal, asking }: { proposal: Proposal; asking: Sign
       {(why ?? (refused ? "The rules refuse this text now: it can be edited or rejected." : null)) !== null && (
         <p class="hindrance" role="status">{why ?? "The rules refuse this text now: it can be edited or rejected."}</p>
       )}
-      <button type="button" class="primary" disabled={why !== null || refused} onClick={() => approve(proposal, false, asking)}>
+      <button type="button" class="primary" disabled={why !== null || refused} onClick={() => approve(proposal, false)}>
         Approve <kbd>A</kbd>
       </button>
       {canSupersede(proposal) && (
-        <button type="button" class="primary supersede" disabled={why !== null || refused} onClick={() => approve(proposal, true, asking)}>
+        <button type="button" class="primary supersede" disabled={why !== null || refused} onClick={() => approve(proposal, true)}>
           Approve and supersede <kbd>S</kbd>
         </button>
       )}
-      <button type="button" class="danger" disabled={why !== null} onClick={() => ask(proposal, "reject", asking)}>Reject <kbd>R</kbd></button>
-      <button type="button" disabled={why !== null} onClick={() => ask(proposal, "edit", asking)}>Edit <kbd>E</kbd></button>
+      <button type="button" class="danger" disabled={why !== null} onClick={() => ask(proposal, "reject")}>Reject <kbd>R</kbd></button>
+      <button type="button" disabled={why !== null} onClick={() => ask(proposal, "edit")}>Edit <kbd>E</kbd></button>
       <button type="button" class="quiet" onClick={() => move(1)}>Skip <kbd>J</kbd></button>
     </div>
   );
+}
+
+/** Focus before the event that opened the form is over: the next key is typed into it, however fast it comes. */
+function useFirst(field: { current: HTMLTextAreaElement | null }): void {
+  useLayoutEffect(() => field.current?.focus(), []);
 }
 
 function Ask({
@@ -79,7 +90,7 @@ function Ask({
 }) {
   const text = useSignal("");
   const field = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => field.current?.focus(), []);
+  useFirst(field);
   const ready = why === null && (optional || text.value.trim().length > 0);
   const submit = (event: Event) => {
     event.preventDefault();
@@ -111,12 +122,16 @@ function Edit({ proposal, why, done }: { proposal: Proposal; why: string | null;
   const failed = useSignal<string | null>(null);
   const busy = useSignal(false);
   const field = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => field.current?.focus(), []);
+  useFirst(field);
   const length = Array.from(content.value).length;
   const ready = !busy.value && why === null && content.value.trim() !== "" && length <= 2_000;
   const save = async (event: Event) => {
     event.preventDefault();
     if (!ready) return;
+    if (content.value === began.content && title.value.trim() === (began.title ?? "")) {
+      say("info", "Nothing was changed.");
+      return done();
+    }
     busy.value = true;
     failed.value = await edit(began, content.value, title.value);
     busy.value = false;
@@ -132,6 +147,7 @@ function Edit({ proposal, why, done }: { proposal: Proposal; why: string | null;
         Text ({length} of 2,000 characters)
         <textarea ref={field} rows={6} value={content.value} dir="auto" onInput={(e) => (content.value = e.currentTarget.value)} />
       </label>
+      {began.relations.length > 0 && <p class="hindrance">Its relations stay as they were captured. Reject it if your text makes them untrue.</p>}
       {(failed.value ?? why) !== null && <p class="banner bad" role="alert">{failed.value ?? why}</p>}
       <div class="actions">
         <button type="submit" class="primary" disabled={!ready}>Save and screen again <kbd>Ctrl Enter</kbd></button>

@@ -2,8 +2,9 @@
 
 import { useSignal } from "@preact/signals";
 
-import { call, inWords } from "./api";
+import { call } from "./api";
 import { after, Empty, Pages } from "./parts";
+import { Fault, useRequest } from "./request";
 import { Inline } from "./text";
 import { when } from "./time";
 import type { AuditEvent, Chain } from "./types";
@@ -44,26 +45,17 @@ export function AuditTab() {
 
 function Verification() {
   const chain = useSignal<Chain | null>(null);
-  const failed = useSignal<string | null>(null);
-  const busy = useSignal(false);
-  const verify = async () => {
-    busy.value = true;
+  const { busy, failed, run } = useRequest();
+  const verify = () => {
     chain.value = null;
-    failed.value = null;
-    try {
-      chain.value = await call<Chain>("GET", "/audit/verify");
-    } catch (error) {
-      failed.value = inWords(error);
-    } finally {
-      busy.value = false;
-    }
+    run(async () => { chain.value = await call<Chain>("GET", "/audit/verify"); });
   };
   const found = chain.value;
   return (
     <div class="verification">
-      <button type="button" class="primary" disabled={busy.value} onClick={() => void verify()}>Verify the chain</button>
+      <button type="button" class="primary" disabled={busy} onClick={verify}>Verify the chain</button>
       <div role="status" class="grow">
-        {busy.value && <p class="muted">Reading every event…</p>}
+        {busy && <p class="muted">Reading every event…</p>}
         {found?.ok === true && <p class="banner good"><span>Whole: {found.events} events, head <span class="id">{found.head.slice(0, 16)}…</span></span></p>}
         {found?.ok === false && (
           <div class="banner bad">
@@ -71,7 +63,7 @@ function Verification() {
             <ul class="plain">{found.faults.map((f) => <li key={f.seq}>{f.kind.replaceAll("_", " ")} at {f.seq}{f.until !== null && f.until !== f.seq && ` to ${f.until}`}</li>)}</ul>
           </div>
         )}
-        {failed.value !== null && <p class="banner bad">{failed.value}</p>}
+        <Fault why={failed} />
       </div>
     </div>
   );

@@ -6,7 +6,14 @@ import type { Proposal, Relation } from "./types";
 
 export function relation(r: Relation): string {
   const object = r.object ?? `${r.value?.value ?? ""}${r.value?.unit ? ` ${r.value.unit}` : ""}`;
-  return `${r.subject} ${r.polarity === "-" ? "not " : ""}${r.predicate.replaceAll("_", " ")} ${object}`;
+  const from = r.valid_from === undefined ? "" : `, from ${day(r.valid_from)}`;
+  const until = r.valid_to === undefined ? "" : `, until ${day(r.valid_to)}`;
+  return `${r.subject} ${r.polarity === "-" ? "not " : ""}${r.predicate.replaceAll("_", " ")} ${object}${from}${until}`;
+}
+
+export function entity(e: Proposal["entities"][number]): string {
+  const aliases = e.aliases?.length ? `, also ${e.aliases.join(", ")}` : "";
+  return `${e.name} (${e.kind}${aliases})`;
 }
 
 const FIELDS: [string, (p: Proposal) => string][] = [
@@ -14,10 +21,17 @@ const FIELDS: [string, (p: Proposal) => string][] = [
   ["Text", (p) => p.content],
   ["Kind", (p) => p.kind],
   ["Domain", (p) => p.domain ?? ""],
-  ["True from", (p) => (p.valid_from === null ? "" : day(p.valid_from))],
-  ["True until", (p) => (p.valid_to === null ? "" : day(p.valid_to))],
+  ["Stated or inferred", (p) => p.assertion_kind],
+  ["Said by", (p) => p.author ?? ""],
+  ["Said", (p) => p.observed_at ?? ""],
+  ["True from", (p) => p.valid_from ?? ""],
+  ["True until", (p) => p.valid_to ?? ""],
+  ["Kept until", (p) => p.memory_expires_at ?? ""],
+  ["Captured from", (p) => p.source],
+  ["Where it stands", (p) => p.source_uri ?? ""],
+  ["Revision", (p) => p.revision ?? ""],
   ["About", (p) => p.data_subjects.join(", ")],
-  ["Entities", (p) => p.entities.map((e) => `${e.name} (${e.kind})`).join(", ")],
+  ["Entities", (p) => p.entities.map(entity).join("; ")],
   ["Relations", (p) => p.relations.map(relation).join("; ")],
 ];
 

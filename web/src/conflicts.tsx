@@ -1,10 +1,8 @@
 /** Open contradictions between memories. */
 
-import { useSignal } from "@preact/signals";
-
-import { call, idempotencyKey, inWords } from "./api";
-import { say } from "./notice";
-import { after, Empty, focusTitle, Pages } from "./parts";
+import { call } from "./api";
+import { after, Empty, Pages } from "./parts";
+import { SettleCard } from "./request";
 import { Difference, Inline } from "./text";
 import { day, when } from "./time";
 import type { ConflictRow, Memory } from "./types";
@@ -29,24 +27,15 @@ export function ConflictsTab() {
 }
 
 function ConflictCard({ conflict, reload }: { conflict: ConflictRow; reload: () => void }) {
-  const failed = useSignal<string | null>(null);
-  const busy = useSignal(false);
   const [newer, older] = conflict.sides;
-  const close = async (resolution: "resolved" | "dismissed") => {
-    busy.value = true;
-    try {
-      await call("POST", `/conflicts/${conflict.conflict_id}/resolve`, { body: { resolution }, headers: idempotencyKey() });
-      say("good", resolution === "resolved" ? "Closed as resolved." : "Closed: no contradiction.");
-      focusTitle();
-      reload();
-    } catch (error) {
-      failed.value = inWords(error);
-    } finally {
-      busy.value = false;
-    }
-  };
+  const path = `/conflicts/${conflict.conflict_id}/resolve`;
   return (
-    <li class="card">
+    <SettleCard reload={reload} actions={(settle, busy) => (
+      <div class="actions">
+        <button type="button" disabled={busy} onClick={() => settle(path, { resolution: "resolved" }, "Closed as resolved.")}>Resolved</button>
+        <button type="button" disabled={busy} onClick={() => settle(path, { resolution: "dismissed" }, "Closed: no contradiction.")}>No contradiction</button>
+      </div>
+    )}>
       <p class="muted"><Inline text={conflict.explanation} /> Open since {when(conflict.opened_at)}.</p>
       <div class="texts two">
         {older !== undefined && <section><Side name="Earlier" memory={older} /><p class="stored" dir="auto"><Inline text={older.text} /></p></section>}
@@ -57,12 +46,7 @@ function ConflictCard({ conflict, reload }: { conflict: ConflictRow; reload: () 
           </section>
         )}
       </div>
-      {failed.value !== null && <p class="banner bad" role="alert">{failed.value}</p>}
-      <div class="actions">
-        <button type="button" disabled={busy.value} onClick={() => void close("resolved")}>Resolved</button>
-        <button type="button" disabled={busy.value} onClick={() => void close("dismissed")}>No contradiction</button>
-      </div>
-    </li>
+    </SettleCard>
   );
 }
 

@@ -3,13 +3,14 @@
 import { batch, signal } from "@preact/signals";
 
 import { ApiProblem, call, idempotencyKey, inWords, Offline, online } from "./api";
-import { say } from "./notice";
+import { notice, say } from "./notice";
 import * as q from "./queue";
 import { now } from "./time";
 import type { Proposal, RowOutcome } from "./types";
 
 export const UNDO_MS = 5_000;
-const BATCH = 100;
+/** Rows of one request. */
+export const BATCH = 100;
 
 export type Decision =
   | { kind: "approve"; supersede: boolean; overrideReason?: string }
@@ -50,6 +51,8 @@ export function decide(proposals: Proposal[], decision: Decision): void {
   departure.timer = window.setTimeout(() => void send(departure), UNDO_MS);
   batch(() => {
     departures.value = [...departures.value, departure];
+    // What is said from here on is of this decision or of a later one.
+    notice.value = null;
     q.hide(ids(departure));
   });
 }
@@ -58,7 +61,8 @@ export function decideSelected(kind: Decision["kind"]): void {
   const chosen = [...q.selected.value.values()].slice(0, BATCH);
   if (chosen.length === 0 || !online.value) return;
   batch(() => {
-    q.selected.value = new Map();
+    // What is more than one request takes stays selected.
+    q.selected.value = new Map([...q.selected.value].slice(BATCH));
     endings.value = [];
     decide(chosen, kind === "approve" ? { kind, supersede: false } : { kind });
   });
@@ -197,7 +201,7 @@ function bodyOf(proposal: Proposal, decision: Decision): object {
   };
 }
 
-/** Replace title and text of the proposal as it was when the editing began; why it did not work, or null. */
+/** Replace title and text of the proposal as it was when the editing began, and nothing else; why it did not work, or null. */
 export async function edit(proposal: Proposal, content: string, title: string): Promise<string | null> {
   const { kind, source, assertion_kind, data_subjects, entities, relations } = proposal;
   const optional = {
@@ -207,6 +211,8 @@ export async function edit(proposal: Proposal, content: string, title: string): 
     valid_from: proposal.valid_from,
     valid_to: proposal.valid_to,
     expires_at: proposal.memory_expires_at,
+    source_uri: proposal.source_uri,
+    revision: proposal.revision,
     title: title.trim() || null,
   };
   const present = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== null));

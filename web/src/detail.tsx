@@ -1,22 +1,22 @@
 /** One proposal with everything that is needed to judge it. */
 
-import { useComputed, useSignal, type Signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useComputed } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
-import { Actions, type Asking } from "./actions";
-import { Changes, relation } from "./changes";
+import { Actions, asking } from "./actions";
+import { Changes, entity, relation } from "./changes";
 import { Countdown, ScoreBars, ScreenWords, VerdictChip } from "./parts";
 import * as q from "./queue";
 import { Difference, Inline, Marked } from "./text";
 import { day, now, when } from "./time";
 import type { Proposal } from "./types";
 
-export function Detail({ proposal, asking }: { proposal: Proposal; asking: Signal<Asking> }) {
+export function Detail({ proposal }: { proposal: Proposal }) {
   const { conflict } = proposal;
   const article = useRef<HTMLElement>(null);
   const drift = q.drifted.value?.proposal_id === proposal.proposal_id ? q.drifted.value : null;
   const open = useComputed(() => proposal.status === "pending" && Date.parse(proposal.expires_at) > now.value).value;
-  useTurn(article, proposal.proposal_id, asking.value);
+  useTurn(article, proposal.proposal_id, asking.value !== "none");
   return (
     <article class="detail" aria-label="Proposal" tabIndex={-1} ref={article}>
       <header class="detail-head">
@@ -62,26 +62,24 @@ export function Detail({ proposal, asking }: { proposal: Proposal; asking: Signa
       <ScreenWords screen={proposal.screen} />
       <ScoreBars scores={proposal.scores} />
       <Provenance proposal={proposal} />
-      {open && <Actions proposal={proposal} asking={asking} />}
+      {open && <Actions proposal={proposal} />}
     </article>
   );
 }
 
 /** Another proposal begins at its top; the keyboard goes with it when what it was on is gone. */
-function useTurn(article: { current: HTMLElement | null }, id: string, asking: Asking): void {
-  const before = useRef(id);
-  const form = useSignal(asking);
-  useEffect(() => {
-    const turned = before.current !== id;
-    const closed = form.value !== "none" && asking === "none";
-    before.current = id;
-    form.value = asking;
+function useTurn(article: { current: HTMLElement | null }, id: string, form: boolean): void {
+  const before = useRef({ id, form });
+  useLayoutEffect(() => {
+    const turned = before.current.id !== id;
+    const closed = before.current.form && !form;
+    before.current = { id, form };
     const box = article.current;
     if (box === null || !(turned || closed)) return;
     if (document.activeElement === document.body || document.activeElement === null) box.focus({ preventScroll: true });
     const { top } = box.getBoundingClientRect();
     if (turned && (top < 0 || top > innerHeight / 2)) box.scrollIntoView({ block: "start" });
-  }, [id, asking]);
+  }, [id, form]);
 }
 
 /** Who decided it, how and why; or that nobody did in time. */
@@ -116,9 +114,11 @@ function Provenance({ proposal }: { proposal: Proposal }) {
         <><dt>True</dt><dd>from {day(proposal.valid_from)} until {proposal.valid_to === null ? "further notice" : day(proposal.valid_to)}</dd></>
       )}
       {proposal.memory_expires_at !== null && <><dt>Kept until</dt><dd>{day(proposal.memory_expires_at)}</dd></>}
+      {proposal.source_uri !== null && <><dt>Where it stands</dt><dd><Inline text={proposal.source_uri} /></dd></>}
+      {proposal.revision !== null && <><dt>Revision</dt><dd><Inline text={proposal.revision} /></dd></>}
       {proposal.data_subjects.length > 0 && <><dt>About</dt><dd><Inline text={proposal.data_subjects.join(", ")} /></dd></>}
       {proposal.entities.length > 0 && (
-        <><dt>Entities</dt><dd><Inline text={proposal.entities.map((e) => `${e.name} (${e.kind})`).join(", ")} /></dd></>
+        <><dt>Entities</dt><dd><Inline text={proposal.entities.map(entity).join("; ")} /></dd></>
       )}
       {proposal.relations.length > 0 && (
         <><dt>Relations</dt><dd><ul class="plain">{proposal.relations.map((r, i) => <li key={i}><Inline text={relation(r)} /></li>)}</ul></dd></>

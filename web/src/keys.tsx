@@ -1,7 +1,7 @@
 /** The keyboard: what the keys do, and the switch that turns single keys off (WCAG 2.1.4). */
 
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 const KEPT = "remembrancer.keys";
 const KEYS: [string, string][] = [
@@ -37,7 +37,7 @@ export function listenForHelp(): () => void {
 
 export function Help() {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog ref={dialog} onClose={() => (help.value = false)} aria-labelledby="help-title">
       <h2 id="help-title">Keyboard</h2>

@@ -1,10 +1,10 @@
 /** The list of the queue, its selection, and how a batch ended. */
 
 import { useComputed } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { online } from "./api";
-import { decideSelected, endings, type Ending } from "./decide";
+import { BATCH, decideSelected, endings, type Ending } from "./decide";
 import { Changes } from "./changes";
 import { Countdown, VerdictChip } from "./parts";
 import * as q from "./queue";
@@ -44,7 +44,7 @@ function Selection() {
   const none = !online.value;
   return (
     <div class="batch" role="group" aria-label="Selected proposals">
-      <span class="grow">{chosen.size} selected</span>
+      <span class="grow">{chosen.size} selected{chosen.size > BATCH && `, ${BATCH} at a time`}</span>
       <button type="button" disabled={none} onClick={() => decideSelected("approve")}>Approve</button>
       <button type="button" disabled={none} class="danger" onClick={() => decideSelected("reject")}>Reject</button>
       <button type="button" class="quiet" onClick={() => (q.selected.value = new Map())}>Clear</button>
@@ -59,7 +59,7 @@ function Item({ proposal, entry }: { proposal: Proposal; entry: boolean }) {
   const isSelected = useComputed(() => q.selected.value.has(id)).value;
   const row = useRef<HTMLLIElement>(null);
   const text = proposal.title ?? proposal.content;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!isFocused || row.current === null) return;
     row.current.scrollIntoView({ block: "nearest" });
     const active = document.activeElement;

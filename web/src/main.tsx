@@ -110,7 +110,7 @@ function SignedIn() {
   const tab = mine.find((t) => t.name === hash.value.split("/")[1]) ?? mine[0];
   return (
     <>
-      <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); document.querySelector<HTMLElement>(".detail, main h1")?.focus(); }}>
+      <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); (document.querySelector<HTMLElement>(".detail") ?? document.querySelector<HTMLElement>("main h1"))?.focus(); }}>
         Skip to the content
       </a>
       <Header tabs={mine} tab={tab} />

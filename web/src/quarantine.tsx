@@ -2,9 +2,9 @@
 
 import { useSignal } from "@preact/signals";
 
-import { call, idempotencyKey, inWords } from "./api";
-import { say } from "./notice";
-import { after, Empty, focusTitle, Pages, ScreenWords, VerdictChip } from "./parts";
+import { call } from "./api";
+import { after, Empty, Pages, ScreenWords, VerdictChip } from "./parts";
+import { SettleCard } from "./request";
 import { Inline, Marked } from "./text";
 import { when } from "./time";
 import type { Held } from "./types";
@@ -30,32 +30,28 @@ export function QuarantineTab() {
 
 function HeldCard({ memory, reload }: { memory: Held; reload: () => void }) {
   const reason = useSignal("");
-  const failed = useSignal<string | null>(null);
-  const busy = useSignal(false);
   const decidable = memory.content !== undefined && !memory.masked && memory.held_for.includes("screen");
-  const act = async (what: "release" | "reject") => {
-    busy.value = true;
-    const why = reason.value.trim();
-    try {
-      await call("POST", `/quarantine/${memory.memory_id}/${what}`, {
-        body: { content_digest: memory.content_digest, ...(why ? { reason: why } : {}) },
-        headers: idempotencyKey(),
-      });
-      say("good", what === "release" ? "Released: recall can return it now." : "Kept out for good.");
-      focusTitle();
-      reload();
-    } catch (error) {
-      failed.value = inWords(error);
-    } finally {
-      busy.value = false;
-    }
-  };
+  const path = `/quarantine/${memory.memory_id}`;
+  const why = reason.value.trim();
+  const body = { content_digest: memory.content_digest, ...(why ? { reason: why } : {}) };
   return (
-    <li class="card">
+    <SettleCard reload={reload} actions={(settle, busy) => decidable && (
+      <form class="actions" onSubmit={(event) => {
+        event.preventDefault();
+        if (why) settle(`${path}/release`, body, "Released: recall can return it now.");
+      }}>
+        <label class="grow">
+          Reason (a release needs one)
+          <input value={reason.value} maxLength={500} dir="auto" onInput={(e) => (reason.value = e.currentTarget.value)} />
+        </label>
+        <button type="submit" class="primary" disabled={busy || !why}>Release</button>
+        <button type="button" class="danger" disabled={busy} onClick={() => settle(`${path}/reject`, body, "Kept out for good.")}>Keep out</button>
+      </form>
+    )}>
       <div class="chips">
         {memory.screen !== undefined && <VerdictChip screen={memory.screen} />}
         {memory.kind !== undefined && <span class="chip">{memory.kind}</span>}
-        {memory.held_for.filter((why) => why !== "screen").map((why) => <span key={why} class="chip warn">{why === "rejected" ? "kept out for good" : why}</span>)}
+        {memory.held_for.filter((held) => held !== "screen").map((held) => <span key={held} class="chip warn">{held}</span>)}
         <span class="muted">{when(memory.created_at)}, from {memory.source.replaceAll("_", " ")}</span>
       </div>
       {memory.title != null && <h2 dir="auto"><Inline text={memory.title} /></h2>}
@@ -67,17 +63,6 @@ function HeldCard({ memory, reload }: { memory: Held; reload: () => void }) {
       {memory.screen !== undefined && <ScreenWords screen={memory.screen} />}
       {memory.masked && <p class="hindrance">Personal data is masked for you: somebody with that capability must decide.</p>}
       <p class="muted id">{memory.memory_id}</p>
-      {failed.value !== null && <p class="banner bad" role="alert">{failed.value}</p>}
-      {decidable && (
-        <form class="actions" onSubmit={(event) => { event.preventDefault(); if (reason.value.trim()) void act("release"); }}>
-          <label class="grow">
-            Reason (a release needs one)
-            <input value={reason.value} maxLength={500} dir="auto" onInput={(e) => (reason.value = e.currentTarget.value)} />
-          </label>
-          <button type="submit" class="primary" disabled={busy.value || !reason.value.trim()}>Release</button>
-          <button type="button" class="danger" disabled={busy.value} onClick={() => void act("reject")}>Keep out</button>
-        </form>
-      )}
-    </li>
+    </SettleCard>
   );
 }

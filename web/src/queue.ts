@@ -55,11 +55,14 @@ export async function refresh(): Promise<void> {
       again = false;
       const began = version;
       const page = await call<Page>("GET", `/proposals?status=pending&limit=${PAGE}`);
-      if (began !== version) again = true;
-      else merge(page);
+      if (began !== version) {
+        again = true;
+        continue;
+      }
+      merge(page);
+      await follow();
+      statistics.value = await call("GET", "/stats/review");
     }
-    await follow();
-    statistics.value = await call("GET", "/stats/review");
     failure.value = null;
   } catch (error) {
     failure.value = inWords(error);

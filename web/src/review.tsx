@@ -1,9 +1,8 @@
 /** The queue tab: the list, the proposal in focus, the keyboard. */
 
-import { useSignal, type Signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 
-import { approve, ask, type Asking } from "./actions";
+import { approve, ask, asking } from "./actions";
 import { undo } from "./decide";
 import { Detail } from "./detail";
 import { help, singleKeys } from "./keys";
@@ -13,25 +12,24 @@ import * as q from "./queue";
 import type { Proposal } from "./types";
 
 export function QueueTab() {
-  const asking = useSignal<Asking>("none");
   const list = q.queue.value;
   const proposal = q.current.value;
 
   useEffect(q.keepFresh, []);
-  useEffect(() => {
-    asking.value = "none";
-  }, [proposal?.proposal_id]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const press = (event: KeyboardEvent) => {
       if (!singleKeys.value || help.value || event.ctrlKey || event.metaKey || event.altKey) return;
       if ((event.target as HTMLElement).closest("input:not([type=checkbox]), textarea, select, dialog[open]") !== null) return;
-      const act = actOf(event.key.toLowerCase(), q.current.value, asking, event.repeat);
+      const act = actOf(event.key.toLowerCase(), q.current.value, event.repeat);
       if (act === null) return;
       event.preventDefault();
       act();
     };
     addEventListener("keydown", press);
-    return () => removeEventListener("keydown", press);
+    return () => {
+      removeEventListener("keydown", press);
+      asking.value = "none";
+    };
   }, []);
 
   if (!q.loaded.value) {
@@ -50,7 +48,7 @@ export function QueueTab() {
       ) : (
         <div class={list.length === 0 ? "queue alone" : "queue"}>
           {list.length > 0 && <List list={list} />}
-          {proposal !== null ? <Detail proposal={proposal} asking={asking} /> : <Nothing />}
+          {proposal !== null ? <Detail proposal={proposal} /> : <Nothing />}
         </div>
       )}
     </>
@@ -58,17 +56,17 @@ export function QueueTab() {
 }
 
 /** What a key does. One that is held down decides once. */
-function actOf(key: string, proposal: Proposal | null, asking: Signal<Asking>, repeated: boolean): (() => void) | null {
+function actOf(key: string, proposal: Proposal | null, repeated: boolean): (() => void) | null {
   if (key === "j") return () => q.move(1);
   if (key === "k") return () => q.move(-1);
   if (repeated) return null;
   if (key === "u") return undo;
   if (proposal === null) return null;
   switch (key) {
-    case "a": return () => approve(proposal, false, asking);
-    case "s": return () => approve(proposal, true, asking);
-    case "e": return () => ask(proposal, "edit", asking);
-    case "r": return () => ask(proposal, "reject", asking);
+    case "a": return () => approve(proposal, false);
+    case "s": return () => approve(proposal, true);
+    case "e": return () => ask(proposal, "edit");
+    case "r": return () => ask(proposal, "reject");
     case "x": return () => { if (proposal.status === "pending") q.toggle(proposal); };
     default: return null;
   }

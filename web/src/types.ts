@@ -39,8 +39,10 @@ export interface Relation {
   subject: string;
   predicate: string;
   object?: string;
-  value?: { type: string; value: string; unit?: string };
+  value?: { type: string; value: string | number | boolean; unit?: string };
   polarity: string;
+  valid_from?: string;
+  valid_to?: string;
 }
 
 export interface Proposal {
@@ -57,6 +59,8 @@ export interface Proposal {
   valid_from: string | null;
   valid_to: string | null;
   memory_expires_at: string | null;
+  source_uri: string | null;
+  revision: string | null;
   data_subjects: string[];
   entities: { name: string; kind: string; aliases?: string[] }[];
   relations: Relation[];
@@ -164,6 +168,19 @@ export interface Purge {
   counts: Record<string, number>;
   tombstones?: string[];
   remains?: string;
+}
+
+export interface LegalHold {
+  hold_id: string;
+  of: "memory_ids" | "data_subject";
+  memory_ids: string[];
+  reason: string;
+  case_reference: string;
+  placed_at: string;
+  placed_by: string;
+  released_at: string | null;
+  released_by: string | null;
+  release_reason: string | null;
 }
 
 export interface DecayRow {

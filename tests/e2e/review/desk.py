@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,10 +15,13 @@ from tests.e2e.review.live import ROOT, Live
 
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 SCREENSHOTS = ROOT / "screenshots"
-WAIT_MS = 45_000
+WAIT_MS = 20_000
 UNDO_MS = 5_000
 PHONE = {"width": 360, "height": 740}
 DESKTOP = {"width": 1280, "height": 860}
+FOUR_K = {"width": 3840, "height": 2160}
+EVERY_LOOK = os.environ.get("REM_EVERY_LOOK") == "1"
+"""Every state in every size and scheme; otherwise what a change most likely breaks."""
 
 _WATCH = """
 window.violations = [];
@@ -137,21 +141,24 @@ class Desk:
     def look(self, name: str, sizes: Iterable[dict[str, int]] = (DESKTOP,)) -> None:
         """Accessible in light and dark, nothing cut off, and pictures for a person to look at."""
         SCREENSHOTS.mkdir(exist_ok=True)
-        for size in sizes:
+        for size in (DESKTOP, PHONE, FOUR_K) if EVERY_LOOK else sizes:
             self.page.set_viewport_size(size)  # type: ignore[arg-type]
-            for scheme in ("light", "dark") if size is DESKTOP else ("dark",):
+            for scheme in ("light", "dark") if size is DESKTOP or EVERY_LOOK else ("dark",):
                 self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
                 where = f"{name}-{size['width']}-{scheme}"
                 self.page.screenshot(path=SCREENSHOTS / f"{where}.png", full_page=size is PHONE)
-                self._accessible(where)
+                # The second scheme differs in colours alone.
+                self._accessible(
+                    where, "['color-contrast']" if (size, scheme) == (DESKTOP, "dark") else "undefined"
+                )
             self._fits(name)
         self.page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
 
-    def _accessible(self, where: str) -> None:
+    def _accessible(self, where: str, rules: str) -> None:
         if self.page.evaluate("typeof axe") == "undefined":
             self.page.evaluate(AXE.read_text())
         found: list[dict[str, Any]] = self.page.evaluate(
-            "axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations)"
+            f"axe.run(document, {{resultTypes: ['violations'], runOnly: {rules}}}).then((r) => r.violations)"
         )
         told = "".join(
             f"\n{v['id']}: {node['html'][:160]} {node['failureSummary'][:300]}"

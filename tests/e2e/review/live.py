@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import re
-import select
-import signal
-import subprocess
-import sys
+import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,31 +18,33 @@ import httpx
 import psycopg
 from psycopg.rows import dict_row
 
-from local.directory import AGENT_CLIENT, Directory
-from local.issuer import Issuer
-from local.postgres import OWNER, Server
+from local.directory import AGENT_CLIENT
+from local.postgres import OWNER
+from local.system import System
 from remembrancer.adapters.signatures import sign_request
 
 ROOT = Path(__file__).resolve().parents[3]
 START_S = 180
+WAIT_S = 20
 
 
 @dataclass(frozen=True)
 class Live:
     """`url` is the origin that serves API, sign-in and page."""
 
-    url: str
-    folder: Path
-    issuer: Issuer
-    server: Server
+    system: System
     http: httpx.Client
+    loop: asyncio.AbstractEventLoop
+    said: list[str]
+    """The progress that it told."""
+
+    @property
+    def url(self) -> str:
+        return self.system.url
 
     @property
     def page(self) -> str:
         return f"{self.url}/review/"
-
-    def token(self, who: str) -> str:
-        return self.issuer.agent_token(who) if who == AGENT_CLIENT else self.issuer.person_token(who)
 
     def call(
         self,
@@ -61,7 +60,7 @@ class Live:
             f"{self.url}/v1{path}",
             content=None if body is None else json.dumps(body),
             headers={
-                "Authorization": f"Bearer {self.token(who)}",
+                "Authorization": f"Bearer {self.system.token(who)}",
                 "Content-Type": "application/json",
                 "Idempotency-Key": str(uuid.uuid4()),
                 **(headers or {}),
@@ -72,9 +71,16 @@ class Live:
 
     def sql(self, query: str, *parameters: Any) -> list[dict[str, Any]]:
         """As the superuser, past every policy."""
-        with psycopg.connect(self.server.url(OWNER), autocommit=True, row_factory=dict_row) as connection:
+        with psycopg.connect(
+            self.system.database_url(OWNER), autocommit=True, row_factory=dict_row
+        ) as connection:
             cursor = connection.execute(query.encode(), parameters)
             return cursor.fetchall() if cursor.description else []
+
+    def run(self, function: str) -> None:
+        """What its schedule would do."""
+        done = asyncio.run_coroutine_threadsafe(self.system.runtime.invoke(function, b"{}"), self.loop)
+        assert done.result(START_S).error is None, f"{function} failed"
 
     # What most tests begin with.
 
@@ -87,6 +93,13 @@ class Live:
 
     def status(self, proposal: str) -> str:
         return str(self.shown(proposal)["status"])
+
+    def becomes(self, proposal: str, status: str) -> None:
+        """Waits for it: the request is on its way."""
+        deadline = time.monotonic() + WAIT_S
+        while self.status(proposal) != status:
+            assert time.monotonic() < deadline, f"it stays {self.status(proposal)}"
+            time.sleep(0.05)
 
     def approve(self, proposal: str, who: str = "robin", **more: Any) -> dict[str, Any]:
         digest = self.shown(proposal, who)["content_digest"]
@@ -114,6 +127,21 @@ class Live:
             uuid.UUID(proposal.removeprefix("prop_")),
         )
 
+    def age(self, memory: str, days: int = 1) -> None:
+        """Its expiry was that many days ago."""
+        self.sql(
+            "update memory_version set expires_at = now() - %s * interval '1 day' where memory_id = %s",
+            days,
+            uuid.UUID(memory.removeprefix("mem_")),
+        )
+
+    def store_is_there(self) -> None:
+        """Waits for what starts in the background: the object store and the workflows."""
+        deadline = time.monotonic() + START_S
+        while "workflows and schedules run" not in self.said:
+            assert time.monotonic() < deadline, self.said
+            time.sleep(0.1)
+
     def multiply(self, proposal: str, copies: int) -> None:
         """Copies of a pending proposal with texts of their own, each due a minute after the one before."""
         columns = [
@@ -137,11 +165,15 @@ class Live:
             uuid.UUID(proposal.removeprefix("prop_")),
         )
 
+    def erase_proposal(self, proposal: str) -> None:
+        self.sql("delete from proposal where proposal_id = %s", uuid.UUID(proposal.removeprefix("prop_")))
+
     def clear(self) -> None:
         """Nothing waits, nothing is held, nothing contradicts: what earlier tests left is out of sight."""
         self.sql("delete from proposal")
         self.sql("update hold_out set closed_at = now() where closed_at is null")
         self.sql("update conflict set status = 'dismissed', closed_at = now() where status = 'open'")
+        self.sql("update legal_hold set released_at = now() where released_at is null")
         self.sql("delete from idempotency")
 
     def register_key(self, person: str, public_key: str) -> str:
@@ -159,7 +191,7 @@ class Live:
             body=json.dumps(body).encode(),
             key_id=own["key_id"],
             algorithm="ed25519",
-            private_key=(self.folder / "ada-key.pem").read_bytes(),
+            private_key=self.system.admin_key.read_bytes(),
             now=datetime.now(UTC),
         )
         key_id = str(self.call("ada", "POST", path, body, signed)["key_id"])
@@ -169,29 +201,23 @@ class Live:
 
 @contextmanager
 def running(folder: Path) -> Iterator[Live]:
-    """`python -m local run` on a free port with data of its own."""
-    command = [sys.executable, "-m", "local", "--port", "0", "--folder", str(folder), "run"]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    """What `make run` runs, on a free port with data of its own, in a thread of this process."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+
+    def wait_for(work: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(work, loop).result(START_S)
+
+    said: list[str] = []
+    system = System(0, folder, said.append)
     try:
-        url = _printed_url(process)
-        with Server(folder / "postgres") as server, httpx.Client(timeout=60) as http:
-            yield Live(url, folder, Issuer(Directory.load(folder), time.time), server, http)
+        wait_for(system.start())
+        loop.call_soon_threadsafe(system.start_background)
+        with httpx.Client(timeout=60) as http:
+            yield Live(system, http, loop, said)
     finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGINT)
-            process.wait(60)
-
-
-def _printed_url(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    deadline = time.monotonic() + START_S
-    printed = ""
-    while True:
-        left = max(0.0, deadline - time.monotonic())
-        readable, _, _ = select.select([process.stdout], [], [], left)
-        line = process.stdout.readline() if readable else ""
-        assert line, f"it did not become ready:\n{printed}"
-        printed += line
-        found = re.match(r"Review page +(\S+)/review/$", line)
-        if found:
-            return found[1]
+        wait_for(system.stop())
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

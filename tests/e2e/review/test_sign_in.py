@@ -29,6 +29,7 @@ def test_signing_in_through_the_real_issuer_and_out_again(desk: Desk) -> None:
 
 def test_a_refused_sign_in_says_so(desk: Desk) -> None:
     desk.page.goto(desk.live.page)
+    expect(desk.button("Sign in")).to_be_visible()
     desk.page.evaluate(
         "sessionStorage.setItem('remembrancer.flow', JSON.stringify({verifier: 'v', state: 's', hash: ''}))"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 
 import pytest
@@ -33,18 +32,41 @@ def test_quarantine_releases_with_a_reason_and_keeps_out(desk: Desk, live: Live)
     expect(cards).to_have_count(1)
     expect(paul.get_by_label("Reason")).to_have_value("Typed and not lost")
     paul.get_by_role("button", name="Keep out").click()
-    expect(paul).to_contain_text("kept out for good")
-    expect(paul.get_by_role("button")).to_have_count(0)
+    expect(desk.notice).to_contain_text("Kept out for good")
+    expect(desk.page.get_by_role("heading", name="Nothing is held")).to_be_visible()
+    desk.look("quarantine-empty")
     open_holds = live.sql(
         "select reason from hold_out where memory_id = %s and closed_at is null", _uuid(second)
     )
     assert open_holds == [{"reason": "rejected"}]
     live.call("demo-agent", "GET", f"/memories/{first}")
-    live.clear()
-    desk.tab("Decided")
+
+
+def test_quarantine_shows_no_private_text_and_says_what_was_refused(desk: Desk, live: Live) -> None:
+    live.ingest(GRANTING.replace("Paul", "Petra"), target_space="private")
+    mine = live.ingest(REPORTED.replace("Monday", "Friday"))
+    masked = live.ingest(REPORTED.replace("Monday", "Sunday"))
+    live.sql("update memory set pii = true where memory_id = %s", _uuid(masked))
+    desk.sign_in("Rita Reviewer")
     desk.tab("Quarantine")
-    expect(desk.page.get_by_role("heading", name="Nothing is held")).to_be_visible()
-    desk.look("quarantine-empty")
+    cards = desk.page.locator("main li.card")
+    expect(cards).to_have_count(3)
+    private = cards.filter(has_text="A private memory")
+    expect(private.get_by_role("button")).to_have_count(0)
+    assert "Petra" not in desk.page.content()
+    hidden = cards.filter(has_text=masked)
+    expect(hidden).to_contain_text("masked for you")
+    expect(hidden.get_by_role("button")).to_have_count(0)
+    [held] = [m for m in live.call("robin", "GET", "/quarantine")["memories"] if m["memory_id"] == mine]
+    body = {"content_digest": held["content_digest"], "reason": "It reports."}
+    live.call("robin", "POST", f"/quarantine/{mine}/release", body)
+    desk.allow("status of 409")
+    card = cards.filter(has_text=mine)
+    card.get_by_label("Reason").fill("It reports an attack.")
+    card.get_by_role("button", name="Release").click()
+    expect(card.get_by_role("alert")).to_contain_text("Already")
+    expect(card.get_by_label("Reason")).to_have_value("It reports an attack.")
+    desk.look("quarantine-refused")
 
 
 def test_decided_says_who_and_why_and_links_to_everything(desk: Desk, live: Live) -> None:
@@ -79,33 +101,88 @@ def test_the_newest_decisions_come_first_however_many_there_are(desk: Desk, live
     expect(cards).to_have_count(61)
 
 
-def test_conflicts_are_closed_by_people(desk: Desk, live: Live) -> None:
-    live.ingest("The harbour festival begins on the 3rd of May.")
-    live.ingest("The harbour festival begins on the 9th of June.")
+@pytest.mark.parametrize(
+    ("button", "status"), [("Resolved", "resolved"), ("No contradiction", "dismissed")], ids=lambda v: v
+)
+def test_conflicts_are_closed_by_people(desk: Desk, live: Live, button: str, status: str) -> None:
+    live.ingest(f"The {status} harbour festival begins on the 3rd of May.")
+    live.ingest(f"The {status} harbour festival begins on the 9th of June.")
     desk.sign_in("Rita Reviewer")
     desk.tab("Conflicts")
     card = desk.page.locator("main li.card")
     expect(card).to_have_count(1)
     expect(card.locator("ins").first).to_be_visible()
+    expect(card).to_contain_text("Earlier")
     desk.look("conflicts", (DESKTOP, PHONE))
-    card.get_by_role("button", name="Resolved").click()
+    card.get_by_role("button", name=button).click()
     expect(desk.page.get_by_role("heading", name="No open conflicts")).to_be_visible()
+    expect(desk.page.locator("main h1")).to_be_focused()
     desk.look("conflicts-empty")
     assert live.call("rita", "GET", "/conflicts")["conflicts"] == []
+    [closed] = live.sql("select status from conflict order by opened_at desc limit 1")
+    assert closed["status"] == status
 
 
-def test_decay_lists_what_is_over_and_the_reports(desk: Desk, live: Live) -> None:
+def test_decay_lists_what_is_over_and_renews_what_was_read(desk: Desk, live: Live) -> None:
+    live.sql("update memory_version set expires_at = null")
     memory = live.remember("The office closes early today.")
     desk.sign_in("Rita Reviewer")
     desk.tab("Decay")
     expect(desk.page.get_by_text("Nothing has decayed")).to_be_visible()
-    live.sql(
-        "update memory_version set expires_at = now() - interval '1 day' where memory_id = %s", _uuid(memory)
-    )
+    expect(desk.page.get_by_text("No report yet")).to_be_visible()
+    desk.look("decay-empty")
+    live.age(memory)
     desk.tab("Queue")
     desk.tab("Decay")
-    expect(desk.page.get_by_role("region", name="Decayed memories")).to_contain_text(memory)
+    rows = desk.page.get_by_role("region", name="Decayed memories")
+    expect(rows).to_contain_text(memory)
+    assert "office" not in desk.page.content(), "ids and dates only, until somebody asks"
+    rows.get_by_role("button", name=f"Read {memory}").click()
+    expect(rows).to_contain_text("The office closes early today.")
     desk.look("decay", (DESKTOP, PHONE))
+    rows.get_by_role("button", name="Renew").click()
+    expect(rows.get_by_role("status")).to_contain_text("it is remembered until")
+    expect(rows.get_by_role("status")).to_be_focused()
+    live.call("demo-agent", "GET", f"/memories/{memory}")
+    desk.tab("Queue")
+    desk.tab("Decay")
+    expect(desk.page.get_by_text("Nothing has decayed")).to_be_visible()
+
+
+def test_a_renewal_of_what_changed_since_is_refused(desk: Desk, live: Live) -> None:
+    memory = live.remember("The canteen is closed this week.")
+    live.age(memory)
+    desk.sign_in("Rita Reviewer")
+    desk.tab("Decay")
+    rows = desk.page.get_by_role("region", name="Decayed memories")
+    rows.get_by_role("button", name=f"Read {memory}").click()
+    expect(rows).to_contain_text("The canteen")
+    live.call("robin", "POST", f"/memories/{memory}/renew", {"version": 1})
+    desk.allow("status of 409")
+    rows.get_by_role("button", name="Renew").click()
+    expect(rows.get_by_role("alert")).to_contain_text("has changed since")
+
+
+def test_a_decay_report_opens_and_links_to_its_page(desk: Desk, live: Live) -> None:
+    decayed, soon = live.remember("The lift is out of order."), live.remember("The fair ends next week.")
+    live.age(decayed)
+    live.age(soon, days=-7)
+    live.store_is_there()
+    live.run("decay_report")
+    desk.sign_in("Rita Reviewer")
+    desk.tab("Decay")
+    button = desk.page.get_by_role("region", name="Reports").get_by_role("button").first
+    button.click()
+    report = desk.page.get_by_role("article", name="Report of")
+    expect(report.get_by_role("region", name="By kind")).to_contain_text("fact")
+    expect(report.get_by_role("region", name="Memories that will decay")).to_contain_text(soon)
+    desk.look("decay-report", (DESKTOP, PHONE))
+    with desk.page.expect_popup() as opened:
+        report.get_by_role("link", name="The report as a page").click()
+    expect(opened.value.locator("body")).to_contain_text(decayed)
+    assert opened.value.evaluate("window.opener") is None
+    button.click()
+    expect(report).to_have_count(0)
 
 
 def test_audit_verifies_the_chain_and_says_where_it_is_broken(desk: Desk, live: Live) -> None:
@@ -126,64 +203,6 @@ def test_audit_verifies_the_chain_and_says_where_it_is_broken(desk: Desk, live: 
     finally:
         live.sql("update audit_event set detail = %s where seq = %s", broken["detail"], broken["seq"])
         live.sql("alter table audit_event enable trigger user")
-
-
-def test_an_admin_erases_with_a_key_made_in_the_browser(desk: Desk, live: Live) -> None:
-    memory = live.remember("Ada's first goldfish was called Babbage.")
-    desk.sign_in("Ada Admin")
-    desk.page.get_by_label("Memory ids").fill(memory)
-    expect(desk.button("Dry run")).to_be_disabled()
-    desk.look("admin-without-key", (DESKTOP, PHONE))
-    desk.button("Make a key").click()
-    public = desk.page.get_by_label("Public key, for an admin to register")
-    expect(public).to_have_value(re.compile("BEGIN PUBLIC KEY"))
-    desk.page.get_by_label("Key id that the registration gave").fill(
-        live.register_key("Ada Admin", public.input_value())
-    )
-    desk.button("Use it").click()
-    assert desk.page.evaluate(_EXPORT) == "refused"
-
-    desk.button("Dry run").click()
-    expect(desk.page.get_by_text("Would erase 1 memory")).to_be_visible()
-    live.call("demo-agent", "GET", f"/memories/{memory}")
-    expect(desk.button("Erase for good")).to_be_disabled()
-    desk.page.get_by_label("to confirm").fill("erase")
-    desk.look("admin-dry-run")
-    desk.button("Erase for good").click()
-    expect(desk.page.get_by_text("Erased 1 memory")).to_be_visible()
-    assert live.sql("select count(*) as n from memory where memory_id = %s", _uuid(memory)) == [{"n": 0}]
-    desk.look("admin-erased")
-
-    # The same key registers another admin's, which waits a day.
-    desk.page.get_by_role("combobox", name="Admin").select_option("Ada Admin")
-    desk.page.get_by_role("textbox", name="Public key", exact=True).fill(public.input_value())
-    desk.button("Sign and register").click()
-    expect(desk.page.get_by_text(re.compile("Registered as key_.*usable from"))).to_be_visible()
-    # A reload finds the key again.
-    desk.page.reload()
-    expect(desk.page.get_by_text("Signs as")).to_be_visible()
-    # A key that is not registered signs nothing.
-    desk.page.get_by_label("Another key id").fill("key_" + "0" * 32)
-    desk.button("Use it").click()
-    desk.page.get_by_label("Memory ids").fill(memory)
-    desk.allow("status of 401")
-    desk.button("Dry run").click()
-    expect(desk.page.get_by_role("alert")).to_contain_text("No usable key")
-
-
-_EXPORT = """
-async () => {
-  const database = await new Promise((done) => {
-    const request = indexedDB.open("remembrancer");
-    request.onsuccess = () => done(request.result);
-  });
-  const [key] = await new Promise((done) => {
-    const request = database.transaction("keys").objectStore("keys").getAll();
-    request.onsuccess = () => done(request.result);
-  });
-  return crypto.subtle.exportKey("pkcs8", key.pair.privateKey).then(() => "exported", () => "refused");
-}
-"""
 
 
 def _uuid(public: str) -> uuid.UUID:

@@ -39,7 +39,7 @@ TEXTS = {
 @pytest.mark.parametrize("name", TEXTS)
 def test_hostile_text_is_text(desk: Desk, live: Live, name: str) -> None:
     text = TEXTS[name]
-    live.propose("Ada keeps bees.")
+    proposal = live.propose("Ada keeps bees.")
     # Past the screen and the cleaning of captures: the page trusts neither.
     for field in ("content", "title", "author"):
         live.sql(
@@ -52,9 +52,7 @@ def test_hostile_text_is_text(desk: Desk, live: Live, name: str) -> None:
     expect(desk.detail).to_be_visible()
     assert desk.page.title() == "Queue · Remembrancer"
     assert desk.page.locator("main :is(img, script, b, iframe)").count() == 0
-    shown = live.shown(
-        live.sql("select 'prop_' || replace(proposal_id::text, '-', '') as id from proposal")[0]["id"]
-    )
+    shown = live.shown(proposal)
     read = desk.page.evaluate(_READ)
     for character in "\u202e\u202c\u2066\u2069\u200b\u2060\u00ad":
         assert character not in read, f"U+{ord(character):04X} reaches the screen unmarked"

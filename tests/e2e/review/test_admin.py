@@ -1,0 +1,156 @@
+"""What admins do: erase, hold, answer data subjects, and sign it all with a key that cannot leave the browser."""
+
+from __future__ import annotations
+
+import re
+import uuid
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.review.desk import DESKTOP, PHONE, Desk
+from tests.e2e.review.live import Live
+
+pytestmark = pytest.mark.slow
+
+
+def with_a_key(desk: Desk, live: Live) -> str:
+    """Ada Admin before her tab, her browser's key registered; the public half."""
+    desk.sign_in("Ada Admin")
+    desk.button("Make a key").click()
+    public = desk.page.get_by_label("Public key, for an admin to register")
+    expect(public).to_have_value(re.compile("BEGIN PUBLIC KEY"))
+    made = public.input_value()
+    desk.page.get_by_label("Key id that the registration gave").fill(live.register_key("Ada Admin", made))
+    desk.button("Use it").click()
+    expect(desk.page.get_by_text("Signs as")).to_be_visible()
+    return made
+
+
+def test_an_admin_erases_with_a_key_made_in_the_browser(desk: Desk, live: Live) -> None:
+    memory = live.remember("Ada's first goldfish was called Babbage.")
+    public = with_a_key(desk, live)
+    assert desk.page.evaluate(_EXPORT) == "refused"
+    desk.button("Copy").click()
+    assert desk.page.evaluate("navigator.clipboard.readText()") == public
+
+    erase = desk.page.get_by_role("region", name="Erase memories")
+    erase.get_by_role("textbox", name="Memory ids").fill(memory)
+    desk.button("Dry run").click()
+    expect(desk.page.get_by_text("Would erase 1 memory")).to_be_visible()
+    live.call("demo-agent", "GET", f"/memories/{memory}")
+    expect(desk.button("Erase for good")).to_be_disabled()
+    desk.page.get_by_label("to confirm").fill("erase")
+    desk.look("admin-dry-run")
+    desk.button("Erase for good").click()
+    expect(desk.page.get_by_text("Erased 1 memory")).to_be_visible()
+    assert live.sql("select count(*) as n from memory where memory_id = %s", _uuid(memory)) == [{"n": 0}]
+    desk.look("admin-erased")
+
+    # The same key registers another admin's, which waits a day.
+    desk.page.get_by_role("combobox", name="Admin").select_option("Ada Admin")
+    desk.page.get_by_role("textbox", name="Public key", exact=True).fill(public)
+    desk.button("Sign and register").click()
+    expect(desk.page.get_by_text(re.compile("Registered as key_.*usable from"))).to_be_visible()
+    # A reload finds the key again.
+    desk.page.reload()
+    expect(desk.page.get_by_text("Signs as")).to_be_visible()
+    # A key that is not registered signs nothing.
+    desk.page.get_by_label("Another key id").fill("key_" + "0" * 32)
+    desk.button("Use it").click()
+    erase.get_by_role("textbox", name="Memory ids").fill(memory)
+    desk.allow("status of 401")
+    desk.button("Dry run").click()
+    expect(erase.get_by_role("alert")).to_contain_text("No usable key")
+
+
+def test_without_a_key_nothing_is_signed(desk: Desk, live: Live) -> None:
+    desk.sign_in("Ada Admin")
+    erase = desk.page.get_by_role("region", name="Erase memories")
+    erase.get_by_role("textbox", name="Memory ids").fill("mem_" + "0" * 32)
+    expect(desk.button("Dry run")).to_be_disabled()
+    expect(desk.button("Sign and register")).to_be_disabled()
+    expect(desk.page.get_by_text("Nothing can be signed in this browser yet")).to_be_visible()
+    desk.look("admin-without-key", (DESKTOP, PHONE))
+
+
+def test_what_is_named_after_a_dry_run_needs_another(desk: Desk, live: Live) -> None:
+    memory = live.remember("Ada's second goldfish was called Lovelace.", data_subjects=["ada"])
+    with_a_key(desk, live)
+    erase = desk.page.get_by_role("region", name="Erase memories")
+    erase.get_by_role("combobox", name="What").select_option("A data subject")
+    erase.get_by_role("textbox", name="Data subject").fill("ada")
+    desk.button("Dry run").click()
+    expect(erase).to_contain_text("Would erase 1 memory")
+    expect(erase.get_by_label("to confirm")).to_be_visible()
+    erase.get_by_role("textbox", name="Data subject").fill("ad")
+    expect(erase.get_by_label("to confirm")).to_have_count(0)
+    desk.button("Dry run").click()
+    expect(erase).to_contain_text("Would erase 0 memories")
+    expect(erase.get_by_label("to confirm")).to_have_count(0)
+    live.call("demo-agent", "GET", f"/memories/{memory}")
+
+
+def test_a_legal_hold_is_placed_stops_erasure_and_is_released_by_a_signature(desk: Desk, live: Live) -> None:
+    memory = live.remember("Ada's third goldfish was called Byron.")
+    with_a_key(desk, live)
+    holds = desk.page.get_by_role("region", name="Legal holds")
+    holds.get_by_role("textbox", name="Memory ids").fill(f"{memory} mem_{'0' * 32}")
+    expect(desk.button("Place the hold")).to_be_enabled()
+    holds.get_by_label("Case number").fill("CASE-7")
+    desk.button("Place the hold").click()
+    expect(desk.notice).to_contain_text("Held. 1 not found.")
+    row = holds.get_by_role("listitem").filter(has_text="CASE-7")
+    expect(row).to_contain_text("standing")
+    expect(row).to_contain_text("by Ada Admin")
+    row.get_by_text("Memories", exact=True).click()
+    expect(row).to_contain_text(memory)
+    desk.look("admin-held", (DESKTOP, PHONE))
+
+    erase = desk.page.get_by_role("region", name="Erase memories")
+    erase.get_by_role("textbox", name="Memory ids").fill(memory)
+    desk.button("Dry run").click()
+    expect(erase).to_contain_text("Would erase 0 memories; 1 on legal hold")
+
+    row.get_by_role("combobox", name="Released because").select_option("placed in error")
+    row.get_by_role("button", name="Sign and release").click()
+    expect(row).to_contain_text("released")
+    expect(row).to_contain_text("placed in error")
+    expect(row.get_by_role("button")).to_have_count(0)
+    [order] = live.sql("select release_reason from legal_order where case_reference = 'CASE-7'")
+    assert order["release_reason"] == "placed_in_error"
+
+
+def test_a_hold_on_a_data_subject_and_a_case_number_that_is_none(desk: Desk, live: Live) -> None:
+    desk.sign_in("Ada Admin")
+    holds = desk.page.get_by_role("region", name="Legal holds")
+    holds.get_by_role("combobox", name="What").select_option("A data subject")
+    holds.get_by_role("textbox", name="Data subject").fill("grace")
+    holds.get_by_label("Case number").fill("of Grace Hopper")
+    desk.button("Place the hold").click()
+    assert holds.get_by_label("Case number").evaluate("e => e.validity.patternMismatch")
+    holds.get_by_label("Case number").fill("CASE-8")
+    desk.button("Place the hold").click()
+    row = holds.get_by_role("listitem").filter(has_text="CASE-8")
+    expect(row).to_contain_text("all of a data subject")
+    # Without a key it stands.
+    expect(row.get_by_role("button", name="Sign and release")).to_be_disabled()
+
+
+_EXPORT = """
+async () => {
+  const database = await new Promise((done) => {
+    const request = indexedDB.open("remembrancer");
+    request.onsuccess = () => done(request.result);
+  });
+  const [key] = await new Promise((done) => {
+    const request = database.transaction("keys").objectStore("keys").getAll();
+    request.onsuccess = () => done(request.result);
+  });
+  return crypto.subtle.exportKey("pkcs8", key.pair.privateKey).then(() => "exported", () => "refused");
+}
+"""
+
+
+def _uuid(public: str) -> uuid.UUID:
+    return uuid.UUID(public.split("_")[1])

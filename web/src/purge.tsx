@@ -1,0 +1,75 @@
+/** Erasure: signed, a dry run first. */
+
+import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
+
+import { Fault, useRequest } from "./request";
+import type { SigningKey } from "./sign";
+import { signedCall, signedFailure } from "./signed";
+import { named, TargetFields, type Target } from "./target";
+import { Inline } from "./text";
+import type { Principal, Purge } from "./types";
+
+const REASONS = ["data_subject_request", "poisoned", "secret", "unlawful", "retention", "other"];
+
+export function PurgeCard({ signing, people }: { signing: SigningKey | null; people: Principal[] }) {
+  const target = useSignal<Target>({ by: "memory_ids", text: "" });
+  const reason = useSignal(REASONS[0] as string);
+  const word = useSignal("");
+  const shown = useSignal<Purge | null>(null);
+  const { busy, failed, run } = useRequest(signedFailure);
+  const asked = useComputed(() => named(target.value)).value;
+  // A dry run is of exactly what is named below it.
+  useSignalEffect(() => {
+    void [target.value, reason.value];
+    shown.value = null;
+    word.value = "";
+  });
+  const purge = (dryRun: boolean) => {
+    if (signing === null || asked === null) return;
+    shown.value = null;
+    word.value = "";
+    run(async () => {
+      const done = await signedCall<Purge>(signing, "/purge", { ...asked, dry_run: dryRun, reason: reason.value });
+      if (!dryRun) target.value = { ...target.value, text: "" };
+      shown.value = done;
+    });
+  };
+  const found = shown.value;
+  const something = found?.dry_run === true && Object.values(found.counts).some((n) => n > 0);
+  return (
+    <section class="card" aria-labelledby="purge-title">
+      <h2 id="purge-title">Erase memories</h2>
+      <p class="muted">A dry run first: it counts what would go. Erasing cannot be undone.</p>
+      <div class="ask">
+        <TargetFields target={target} kinds={["memory_ids", "data_subject", "owner"]} people={people} />
+        <label>Reason
+          <select value={reason.value} onChange={(e) => (reason.value = e.currentTarget.value)}>
+            {REASONS.map((r) => <option key={r} value={r}>{r.replaceAll("_", " ")}</option>)}
+          </select>
+        </label>
+      </div>
+      <div class="actions"><button type="button" disabled={signing === null || asked === null || busy} onClick={() => purge(true)}>Dry run</button></div>
+      <Fault why={failed} />
+      {found !== null && <Outcome purge={found} />}
+      {something && (
+        <form class="actions" onSubmit={(event) => { event.preventDefault(); if (word.value === "erase") purge(false); }}>
+          <label class="grow">Type “erase” to confirm <input value={word.value} autocomplete="off" onInput={(e) => (word.value = e.currentTarget.value)} /></label>
+          <button type="submit" class="danger" disabled={word.value !== "erase" || busy}>Erase for good</button>
+        </form>
+      )}
+    </section>
+  );
+}
+
+function Outcome({ purge }: { purge: Purge }) {
+  const memories = `${purge.erased.length} ${purge.erased.length === 1 ? "memory" : "memories"}`;
+  return (
+    <div role="status" class={`banner ${purge.dry_run ? "" : "good"}`}>
+      <p>{purge.dry_run ? "Would erase" : "Erased"} {memories}; {purge.held.length} on legal hold, {purge.not_found.length} not found.</p>
+      <ul class="plain">
+        {Object.entries(purge.counts).filter(([, n]) => n > 0).map(([table, n]) => <li key={table}>{n} × <Inline text={table.replaceAll("_", " ")} /></li>)}
+      </ul>
+      {purge.remains !== undefined && <p>{purge.remains}</p>}
+    </div>
+  );
+}
