@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: test-browser openapi help run demo bootstrap test test-quick test-infra check check-infra synth lock clean
+.PHONY: openapi help run demo bootstrap test test-quick test-infra check check-infra synth lock clean
 
 PORT ?= 8080
 VENV := .venv
@@ -27,13 +27,11 @@ bootstrap: $(VENV)/.ready ## apply migrations and seed the demo tenant
 
 test: $(VENV)/.ready model page ## all tests
 	$(VENV)/bin/python -m pytest -n 2 --dist loadfile --ignore=tests/e2e/review
+	$(VENV)/bin/python -m pytest tests/e2e/review
 	@$(MAKE) --no-print-directory test-infra
 
 test-quick: $(VENV)/.ready model ## tests of less than ten seconds, without the stack's
 	$(VENV)/bin/python -m pytest -n 2 --dist loadfile -m "not slow"
-
-test-browser: $(VENV)/.ready model page ## the review page in Chromium; waits on real time, so alone on the machine
-	$(VENV)/bin/python -m pytest tests/e2e/review
 
 test-infra: $(CDK)/.ready ## tests of the synthesized stack
 	$(CDK)/bin/python -m pytest $(PYTEST_INFRA)
