@@ -116,6 +116,7 @@ def stage(unit: Unit, call: Call, kind: str, work: dict[str, Any], wanted: Selec
         ("proposal", wanted.proposals),
         ("job", wanted.jobs),
         ("occurrence", wanted.occurrences),
+        ("attempt", wanted.attempts),
     ):
         erasure_work.put(unit, job_id, name, row_ids)
     return job_id

@@ -86,7 +86,7 @@ def _batch(services: Services, unit: Unit, job_id: UUID) -> bool:
         _finish(services, unit, row)
         return False
     wanted = Selected(
-        items.get("memory", []), items.get("proposal", []), items.get("job", []), items.get("occurrence", [])
+        *(items.get(kind, []) for kind in ("memory", "proposal", "job", "occurrence", "attempt"))
     )
     removal.lock_for_ids(unit, wanted)
     found = removal.judge(services, unit, wanted)

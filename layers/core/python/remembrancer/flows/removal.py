@@ -9,10 +9,11 @@ from uuid import UUID
 
 from remembrancer.domain.ids import Prefix, format_id
 from remembrancer.domain.problems import Problem
+from remembrancer.domain.remember_work import keys
 from remembrancer.domain.subjects import subject_key
 from remembrancer.flows.context import Services
 from remembrancer.flows.selectors import Selected, witness
-from remembrancer.store import erasure, jobs, legal, locks, selection, spaces
+from remembrancer.store import attempts, erasure, jobs, legal, locks, selection, spaces
 from remembrancer.store.database import Row, Unit
 
 REMAINS = (
@@ -36,14 +37,20 @@ class Found:
 
 def lock_for_ids(unit: Unit, wanted: Selected) -> None:
     """Wait until no write is in flight in the spaces of these rows, and keep new ones out."""
-    erasure.lock_imports(unit)
+    _lock_work(unit)
     _lock(unit, erasure.spaces_of(unit, wanted.memories, wanted.proposals, wanted.occurrences))
 
 
 def lock_everywhere(unit: Unit) -> None:
     """The same of every space: a subject may be where its first memory is just being written."""
-    erasure.lock_imports(unit)
+    _lock_work(unit)
     _lock(unit, spaces.every(unit))
+
+
+def _lock_work(unit: Unit) -> None:
+    """What is being published or committed, before its spaces: as it does itself."""
+    erasure.lock_imports(unit)
+    attempts.lock_processing(unit)
 
 
 def _lock(unit: Unit, space_ids: Collection[UUID]) -> None:
@@ -61,9 +68,13 @@ def judge(services: Services, unit: Unit, wanted: Selected) -> Found:
     staged = sorted({*wanted.jobs, *selection.jobs_with_texts_of(unit, gone)})
     of_staged = selection.subjects_of_jobs(unit, staged)
     jobs_kept = {one for one in staged if held({"data_subjects": of_staged.get(one, [])})}
+    of_attempts = attempts.touched(unit, wanted.attempts, gone, wanted.occurrences)
+    gone_attempts = _halves(of_attempts, "attempt_id", held)[1]
     kept_proposals, gone_proposals = _halves(proposals, "proposal_id", held)
     kept_occurrences, gone_occurrences = _halves(occurrences, "occurrence_id", held)
-    doomed = Selected(gone, gone_proposals, [j for j in staged if j not in jobs_kept], gone_occurrences)
+    doomed = Selected(
+        gone, gone_proposals, [j for j in staged if j not in jobs_kept], gone_occurrences, gone_attempts
+    )
     going = {*gone, *gone_proposals, *gone_occurrences}
     touched = {
         row["space_id"]
@@ -104,7 +115,9 @@ def _on_hold(services: Services, unit: Unit) -> Callable[[Row], bool]:
 
 def delete(unit: Unit, doomed: Selected) -> dict[str, int]:
     """Rows removed, by table."""
-    return erasure.erase(unit, doomed.memories, doomed.proposals, doomed.jobs, doomed.occurrences)
+    of_attempts = attempts.erase(unit, doomed.attempts)
+    counts = erasure.erase(unit, doomed.memories, doomed.proposals, doomed.jobs, doomed.occurrences)
+    return counts | of_attempts
 
 
 def bury(
@@ -116,6 +129,7 @@ def bury(
     """
     if doomed.memories or doomed.proposals or doomed.occurrences:
         _erase_bundles(services, unit, erasure_id)
+    _erase_work(services, unit, doomed.attempts)
     rows = [*doomed.memories, *doomed.proposals, *doomed.jobs, *doomed.occurrences]
 
     def mac(row_id: UUID) -> bytes:
@@ -126,11 +140,20 @@ def bury(
 
 def _erase_bundles(services: Services, unit: Unit, keep: UUID | None) -> None:
     """Any bundle of the last day may hold the bytes. Its object goes first: a purge that fails then is repeated."""
-    keys = jobs.erase_bundles(unit, keep)
-    if keys:
+    bundles = jobs.erase_bundles(unit, keep)
+    if bundles:
         if services.objects is None:
             raise Problem("configuration_invalid")
-        services.objects.delete(keys)
+        services.objects.delete(bundles)
+
+
+def _erase_work(services: Services, unit: Unit, attempt_ids: Sequence[UUID]) -> None:
+    """What attempts that were at work handed on through the bucket."""
+    at_work = attempts.erased_at_work(unit, attempt_ids)
+    if at_work:
+        if services.objects is None:
+            raise Problem("configuration_invalid")
+        services.objects.delete([key for one in at_work for key in keys(unit.tenant_id, one)])
 
 
 def shown(found: Found) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from remembrancer.domain.ids import Prefix, parse_id
 from remembrancer.domain.ports import MacKeys
 from remembrancer.domain.problems import FieldError, Problem
 from remembrancer.domain.subjects import subject_key
-from remembrancer.store import selection
+from remembrancer.store import attempts, selection
 from remembrancer.store.database import Unit
 
 MOST = 1_000
@@ -53,6 +53,8 @@ class Selected:
     proposals: list[UUID] = field(default_factory=list)
     jobs: list[UUID] = field(default_factory=list)
     occurrences: list[UUID] = field(default_factory=list)
+    attempts: list[UUID] = field(default_factory=list)
+    """Of remember; with what they left. No row of knowledge, and no tombstone is theirs."""
 
     def __len__(self) -> int:
         return len(self.memories) + len(self.proposals) + len(self.jobs) + len(self.occurrences)
@@ -99,6 +101,7 @@ def select(unit: Unit, named: Selector, most: int | None = None) -> Selected:
             selection.memories_of_subjects(unit, spellings, most),
             selection.proposals_of_subjects(unit, spellings, most),
             selection.jobs_of_subjects(unit, spellings),
+            attempts=attempts.of_subjects(unit, spellings),
         )
     if named.author is not None:
         spellings = [s for s in selection.authors(unit) if subject_key(s) == named.author]
@@ -119,6 +122,7 @@ def select(unit: Unit, named: Selector, most: int | None = None) -> Selected:
             selection.proposals_of_submitter(unit, named.owner, most),
             selection.jobs_of_principal(unit, named.owner),
             selection.occurrences_of_submitter(unit, named.owner, most),
+            attempts.of_principal(unit, named.owner),
         )
     return Selected(list(named.ids), list(named.proposals))
 
@@ -129,6 +133,7 @@ def union(parts: Sequence[Selected]) -> Selected:
         sorted({one for part in parts for one in part.proposals}),
         sorted({one for part in parts for one in part.jobs}),
         sorted({one for part in parts for one in part.occurrences}),
+        sorted({one for part in parts for one in part.attempts}),
     )
 
 

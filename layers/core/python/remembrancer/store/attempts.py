@@ -115,8 +115,8 @@ def get(unit: Unit, attempt_id: UUID) -> Row | None:
 def outcome(unit: Unit, attempt_id: UUID) -> Row | None:
     """What a waiter polls, without what the work needs."""
     return unit.row(
-        "select attempt_id, principal_id, chain_id, number, correlation_id, state, status, result, lease_until from attempt"
-        " where tenant_id = %(tenant)s and attempt_id = %(id)s",
+        "select attempt_id, principal_id, chain_id, number, correlation_id, state, status, result, lease_until"
+        " from attempt where tenant_id = %(tenant)s and attempt_id = %(id)s",
         {"tenant": unit.tenant_id, "id": attempt_id},
     )
 
@@ -401,30 +401,60 @@ def lock_processing(unit: Unit) -> None:
 
 
 def touched(
-    unit: Unit,
-    *,
-    refs: Sequence[UUID] = (),
-    subjects: Sequence[str] = (),
-    principal_id: UUID | None = None,
-    content_shas: Sequence[bytes] = (),
+    unit: Unit, attempt_ids: Sequence[UUID], memory_ids: Sequence[UUID], occurrence_ids: Sequence[UUID]
 ) -> list[Row]:
-    """Attempts that hold what is erased, or were shown it: {attempt_id, data_subjects}."""
+    """These attempts, and those that hold or were shown what is erased: its bytes, its ids, names that nothing else
+    brings; {attempt_id, data_subjects} in a fixed order. Call before the rows are gone."""
     return unit.rows(
         """
-        select attempt_id, data_subjects from attempt
-        where tenant_id = %(tenant)s and state <> 'erased' and (
-          refs && %(refs)s::uuid[] or data_subjects && %(subjects)s::text[] or content_shas && %(shas)s::bytea[]
-          or principal_id = %(principal)s)
-        order by attempt_id
+        select a.attempt_id, a.data_subjects from attempt a
+        where a.tenant_id = %(tenant)s and a.state <> 'erased' and (
+          a.attempt_id = any (%(attempts)s) or a.refs && %(refs)s::uuid[]
+          or a.content_shas && array(
+            select sha256(convert_to(m.content, 'UTF8')) from memory m
+            where m.tenant_id = %(tenant)s and m.memory_id = any (%(memories)s))
+          or a.refs && array(
+            select t.entity_id from mention t
+            where t.tenant_id = %(tenant)s and t.memory_id = any (%(memories)s)
+              and not exists (select from mention o where o.tenant_id = t.tenant_id and o.entity_id = t.entity_id
+                              and o.name_key = t.name_key and o.memory_id <> all (%(memories)s))))
+        order by a.attempt_id
         """,
         {
             "tenant": unit.tenant_id,
-            "refs": list(refs),
-            "subjects": list(subjects),
-            "shas": list(content_shas),
-            "principal": principal_id,
+            "attempts": list(attempt_ids),
+            "memories": list(memory_ids),
+            "refs": [*memory_ids, *occurrence_ids],
         },
     )
+
+
+def of_subjects(unit: Unit, subjects: Sequence[str]) -> list[UUID]:
+    rows = unit.rows(
+        "select attempt_id from attempt where tenant_id = %(tenant)s and state <> 'erased'"
+        " and data_subjects && %(subjects)s::text[] order by attempt_id",
+        {"tenant": unit.tenant_id, "subjects": list(subjects)},
+    )
+    return [row["attempt_id"] for row in rows]
+
+
+def of_principal(unit: Unit, principal_id: UUID) -> list[UUID]:
+    rows = unit.rows(
+        "select attempt_id from attempt where tenant_id = %(tenant)s and state <> 'erased'"
+        " and principal_id = %(principal)s order by attempt_id",
+        {"tenant": unit.tenant_id, "principal": principal_id},
+    )
+    return [row["attempt_id"] for row in rows]
+
+
+def erased_at_work(unit: Unit, attempt_ids: Sequence[UUID]) -> list[UUID]:
+    """Those that were erased before they ended: the work bucket may hold texts of theirs."""
+    rows = unit.rows(
+        "select attempt_id from attempt where tenant_id = %(tenant)s and attempt_id = any (%(ids)s)"
+        " and state = 'erased' and finished_at is null",
+        {"tenant": unit.tenant_id, "ids": list(attempt_ids)},
+    )
+    return [row["attempt_id"] for row in rows]
 
 
 def erase(unit: Unit, attempt_ids: Sequence[UUID]) -> dict[str, int]:

@@ -15,7 +15,7 @@ KINDS = ("erase", "dsar")
 
 
 def put(unit: Unit, job_id: UUID, kind: str, row_ids: Sequence[UUID]) -> None:
-    """`kind` is memory, proposal, job or occurrence."""
+    """`kind` is memory, proposal, job, occurrence or attempt."""
     unit.run(
         """
         insert into erasure_item (tenant_id, job_id, kind, row_id)

@@ -23,6 +23,8 @@ def declared_subjects(unit: Unit) -> list[str]:
         union
         select jsonb_array_elements_text({_STAGED}) from job_item i
         where i.tenant_id = %(tenant)s and i.body -> 'request' ? 'data_subjects'
+        union
+        select unnest(a.data_subjects) from attempt a where a.tenant_id = %(tenant)s
         """,
         {"tenant": unit.tenant_id},
     )
