@@ -198,6 +198,7 @@ FUNCTIONS: tuple[Function, ...] = (
             Route("GET", "/v1/audit/verify", ("audit",), human=True),
             Route("GET", "/v1/audit/export", ("audit",), human=True),
             Route("GET", "/v1/tombstones", ("audit",), human=True),
+            Route("GET", "/v1/pii-reads", ("audit",), human=True),
             Route("GET", "/v1/attempts/{id}/diagnostics", ("audit",), human=True),
         ),
     ),

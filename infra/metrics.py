@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from functions.manifest import FUNCTIONS
+
 
 @dataclass(frozen=True)
 class EmittedMetric:
@@ -21,5 +23,20 @@ SCREENED = EmittedMetric("Screened", "texts screened at a write", ("ingest", "pr
 QUARANTINED = EmittedMetric("Quarantined", "texts quarantined at a write", ("ingest", "proposal", "approve"))
 CHAIN_BROKEN = EmittedMetric("ChainBroken", "audit chains found broken", ("audit",))
 OUTBOX_AGE = EmittedMetric("OutboxAgeSeconds", "age of the oldest due alert, seconds", ("outbox_claim",))
+RATE_LIMITED = EmittedMetric(
+    "RateLimited",
+    "requests beyond a rate or a quota",
+    tuple(function.name for function in FUNCTIONS if function.routes),
+)
+SIGNATURE_REFUSED = EmittedMetric(
+    "SignatureRefused", "signed requests whose signature did not hold", ("purge", "admin")
+)
 
-EMITTED: tuple[EmittedMetric, ...] = (SCREENED, QUARANTINED, CHAIN_BROKEN, OUTBOX_AGE)
+EMITTED: tuple[EmittedMetric, ...] = (
+    SCREENED,
+    QUARANTINED,
+    CHAIN_BROKEN,
+    OUTBOX_AGE,
+    RATE_LIMITED,
+    SIGNATURE_REFUSED,
+)

@@ -15,7 +15,15 @@ from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from infra.environment import METRICS_NAMESPACE
-from infra.metrics import CHAIN_BROKEN, OUTBOX_AGE, QUARANTINED, SCREENED, EmittedMetric
+from infra.metrics import (
+    CHAIN_BROKEN,
+    OUTBOX_AGE,
+    QUARANTINED,
+    RATE_LIMITED,
+    SCREENED,
+    SIGNATURE_REFUSED,
+    EmittedMetric,
+)
 from infra.settings import Profile
 
 _METRICS_PER_ALARM = 9
@@ -80,6 +88,11 @@ class Watch(Construct):
         self._alarm_sums("WorkflowFailures", failures, "A workflow failed, timed out or was aborted.")
         self._alarm("DeadLetters", depth, 1, "Work or an alert could not be delivered.")
         self._alarm("ChainBroken", broken, 1, "An audit chain does not verify: treat as an incident.")
+        forged = _sum(_emitted(SIGNATURE_REFUSED), "signatures refused")
+        self._alarm("SignaturesRefused", forged, 5, "Signed requests are refused: a lost key, or an attack.")
+        self._alarm_sums(
+            "RateLimited", _emitted(RATE_LIMITED), "Many requests beyond their rates: abuse, or a loop.", 200
+        )
 
         latency = api.metric_latency(statistic="p99", period=_FIVE_MINUTES)
         faults = api.metric_server_error(statistic="Sum", period=_FIVE_MINUTES)
@@ -133,10 +146,12 @@ class Watch(Construct):
         )
         alarm.add_alarm_action(self._action)
 
-    def _alarm_sums(self, id: str, metrics: Sequence[cloudwatch.IMetric], description: str) -> None:
+    def _alarm_sums(
+        self, id: str, metrics: Sequence[cloudwatch.IMetric], description: str, threshold: float = 1
+    ) -> None:
         for number, start in enumerate(range(0, len(metrics), _METRICS_PER_ALARM), start=1):
             group = metrics[start : start + _METRICS_PER_ALARM]
-            self._alarm(f"{id}{number}", _sum(group, id), 1, description)
+            self._alarm(f"{id}{number}", _sum(group, id), threshold, description)
 
     def _row(
         self, title: str, left: Sequence[cloudwatch.IMetric], right: Sequence[cloudwatch.IMetric]

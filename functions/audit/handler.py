@@ -19,6 +19,7 @@ Cursor = Annotated[str | None, Query(max_length=4096)]
 Limit = Annotated[int, Query(ge=1, le=200)]
 From = Annotated[Literal["start", "checkpoint"], Query(alias="from")]
 After = Annotated[int, Query(ge=0, le=2**63 - 1)]
+Day = Annotated[str | None, Query(max_length=10)]
 Rows = Annotated[int, Query(ge=1, le=5000)]
 
 
@@ -36,6 +37,11 @@ def get_verify(begin: From = "start") -> Response[str]:
 def get_export(after: After = 0, limit: Rows = 1000) -> Response[str]:
     text = audit.export_chain(services(), app.call(), after, limit)
     return Response(200, "application/x-ndjson", text, headers={"Cache-Control": "no-store"})
+
+
+@app.route("GET", "/v1/pii-reads", summary="Who was shown personal data on a day.")
+def get_pii_reads(day: Day = None, cursor: Cursor = None, limit: Limit = 50) -> Response[str]:
+    return shown(audit.list_pii_reads(services(), app.call(), day, cursor, limit))
 
 
 @app.route("GET", "/v1/tombstones", summary="What was erased, as keyed digests.")

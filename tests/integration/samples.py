@@ -114,10 +114,23 @@ SAMPLES: dict[str, Any] = {
     "POST /v1/verify": {"claim": "Ana works at Globex.", "memory_ids": [_MEMORY], "query": None},
     "POST /v1/purge": {
         "memory_ids": [_MEMORY],
+        "proposal_ids": [_PROPOSAL],
         "data_subject": None,
         "owner": None,
         "dry_run": True,
         "reason": "other",
+    },
+    "POST /v1/dsar": {
+        "action": "refuse",
+        "jurisdiction": "gdpr",
+        "received_at": _TIME,
+        "data_subject": "ana",
+        "entities": ["ent_" + "1" * 32],
+        "author": "Ana",
+        "owner": "prin_" + "1" * 32,
+        "case_reference": "case-7",
+        "reason": "withdrawn",
+        "dry_run": True,
     },
     "POST /v1/legal-holds": {
         "memory_ids": [_MEMORY],
@@ -138,6 +151,10 @@ SAMPLES: dict[str, Any] = {
         "principal_burst": 1_000,
         "tenant_rate": 1_000,
         "tenant_burst": 10_000,
+        "principal_daily_bytes": 500_000_000,
+        "tenant_daily_bytes": 5_000_000_000,
+        "tenant_passages": 20_000_000,
+        "dsar_days": 1_825,
     },
     "POST /v1/ingest/markdown": {
         **_IMPORTED,
@@ -187,6 +204,7 @@ IDS = {
     "entities": "ent",
     "jobs": "job",
     "legal-holds": "hold",
+    "dsar": "dsr",
     "relationships": "rel",
     "decay-reports": "rep",
 }

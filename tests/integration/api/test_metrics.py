@@ -9,7 +9,7 @@ import pytest
 from infra.metrics import EMITTED
 from remembrancer import observability
 from remembrancer.flows.sweep import claim_alerts
-from tests.integration.world import AUDITOR, World
+from tests.integration.world import ADMIN, AUDITOR, World
 
 
 def emitted(text: str) -> dict[str, float]:
@@ -27,11 +27,15 @@ def test_every_metric_of_the_alarms_is_emitted(world: World, capsys: pytest.Capt
     world.propose("Ana has a cat."), world.propose(held)
     world.sql("update audit_event set detail = '{}' where seq = 2")
     assert world.call(AUDITOR, "GET", "/v1/audit/verify").json["ok"] is False
+    assert world.call(ADMIN, "PATCH", "/v1/settings", {"four_eyes": True}).code == "signature_missing"
+    world.sql("update rate_bucket set tokens = -1e6")
+    assert world.call(AUDITOR, "GET", "/v1/audit").code == "rate_limited"
     claim_alerts(world.services("outbox_claim"))
     observability.flush()
     output = capsys.readouterr().out
     found = emitted(output)
     assert set(found) == {metric.name for metric in EMITTED}
     assert found["Screened"] == found["Quarantined"] == found["ChainBroken"] == 1
+    assert found["RateLimited"] == found["SignatureRefused"] == 1
     assert found["OutboxAgeSeconds"] >= 0
     assert held not in output

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import unicodedata
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +26,8 @@ from tests.integration.probe import (
     scratch_world,
     with_cursor,
 )
-from tests.integration.world import ADMIN, AGENT, AUDITOR, OTHER_AGENT, READER, REVIEWER, Reply, World
+from tests.integration.trust.erasing import done, purge, race
+from tests.integration.world import AGENT, AUDITOR, OTHER_AGENT, READER, REVIEWER, World
 
 CANARY = "zq8canary"
 SUBJECT = f"Zoë {CANARY}"
@@ -39,16 +38,6 @@ SPELLED = f"ZOE\u0308 {CANARY.upper()}"
 def world(postgres: Any, tmp_path: Any) -> Iterator[World]:
     with scratch_world(postgres, QuickEmbedder(), tmp_path) as made:
         yield made
-
-
-def purge(world: World, *, key: str | None = None, **body: Any) -> Reply:
-    asked = {"dry_run": False, "reason": "data_subject_request", **body}
-    return world.call(ADMIN, "POST", "/v1/purge", asked, signed=True, key=key)
-
-
-def done(reply: Reply) -> Any:
-    assert reply.status == 200, reply.text
-    return reply.json
 
 
 def long_text(about: str) -> str:
@@ -162,23 +151,6 @@ def test_exactly_one_selector_that_names_something(world: World, selector: dict[
     reply = purge(world, **selector)
     assert (reply.status, reply.code) == (422, "invalid_input"), reply.text
     assert counts(world)["memory"] == 1
-
-
-def race(world: World, *works: Callable[[World], Any]) -> list[Any]:
-    start = threading.Barrier(len(works))
-
-    def run(work: Callable[[World], Any]) -> Any:
-        own = replace(world, _open={})
-        try:
-            start.wait()
-            return work(own)
-        except Problem as problem:
-            return problem.code
-        finally:
-            own.close()
-
-    with ThreadPoolExecutor(len(works)) as pool:
-        return list(pool.map(run, works))
 
 
 def test_two_erasures_of_overlapping_sets(world: World) -> None:

@@ -12,16 +12,21 @@ import pytest
 
 from functions import manifest
 from remembrancer.domain.tenant_settings import TenantSettings
+from remembrancer.flows.term_stats import recount
 from tests.integration.probe import QuickEmbedder, patch_settings, routes, scratch_world, with_cursor
 from tests.integration.samples import SAMPLES, path_with
+from tests.integration.trust import erasing
 from tests.integration.world import (
     ADMIN,
     AGENT,
     AUDITOR,
     ISSUER,
     OTHER_AGENT,
+    OUTSIDER,
     READER,
     REVIEWER,
+    Person,
+    Reply,
     World,
     connect_as,
     new_world,
@@ -41,15 +46,15 @@ def drain(world: World, principal: str | None = None, tokens: float = -1000) -> 
     """Of one principal, or of the tenant."""
     of = NIL if principal is None else principal.removeprefix("prin_")
     world.sql(
-        "insert into rate_bucket values (%s, %s, %s, now(), null) on conflict (tenant_id, principal_id)"
-        " do update set tokens = excluded.tokens, refilled_at = now()",
+        "insert into rate_bucket values (%s, %s, 'requests', %s, now(), null)"
+        " on conflict (tenant_id, principal_id, what) do update set tokens = excluded.tokens, refilled_at = now()",
         world.tenant_id, of, tokens,
     )  # fmt: skip
 
 
-def tokens(world: World, principal: str | None = None) -> float:
+def tokens(world: World, principal: str | None = None, what: str = "requests") -> float:
     of = NIL if principal is None else principal.removeprefix("prin_")
-    [row] = world.sql("select tokens from rate_bucket where principal_id = %s", of)
+    [row] = world.sql("select tokens from rate_bucket where principal_id = %s and what = %s", of, what)
     return float(row["tokens"])
 
 
@@ -60,7 +65,7 @@ def test_no_route_that_reaches_data_can_leave_it_out(world: World) -> None:
     for _, route in routes():
         person = PEOPLE.get(route.scopes[0], AGENT) if route.scopes else READER
         body = SAMPLES.get(f"{route.method} {route.path}")
-        path = path_with(route.path) + ("?name=Ana" if route.path == "/v1/entities" else "")
+        path = path_with(route.path)
         reply = world.call(person, route.method, path, body, signed=route.signed)
         if route.path == "/v1/openapi.json":  # reads a file and no data
             assert reply.status == 200
@@ -164,3 +169,61 @@ def test_concurrent_requests_share_one_bucket(world: World) -> None:
     with ThreadPoolExecutor(6) as pool:
         taken = sum(pool.map(take, range(6)))
     assert 20 <= taken <= 32, taken  # one more for each second that it took
+
+
+def test_the_bytes_of_a_day_are_a_quota_of_the_principal_and_of_the_tenant(
+    world: World, tmp_path: Any
+) -> None:
+    patch_settings(world, principal_daily_bytes=10_000, tenant_daily_bytes=18_000)
+    text = "A note on bees. " * 250
+
+    def send(person: Person) -> Reply:
+        return world.call(person, "POST", "/v1/ingest", {"content": text})
+
+    assert [send(AGENT).status for _ in range(3)] == [201, 200, 429]
+    refused = send(AGENT)
+    assert refused.json["errors"][0]["code"] == "principal_daily_bytes" and refused.json["retryable"] is True
+    # Two of three bytes a day: more than half a day until as many are there again.
+    assert 10_000 < int(refused.headers["Retry-After"]) < 86_400
+    assert world.recall("Anything?") is not None and world.call(AGENT, "GET", "/v1/memories").status == 200
+    assert send(OTHER_AGENT).status == 200 and send(OUTSIDER).status in (403, 429)
+    whole = send(OTHER_AGENT)
+    assert (whole.status, whole.json["errors"][0]["code"]) == (429, "tenant_daily_bytes")
+    alerts = world.sql("select kind, target from outbox where kind = 'quota_exceeded' order by target")
+    assert {row["target"] for row in alerts} == {world.principals[AGENT.name], world.tenant_id}
+    # A day later it is there again.
+    world.sql("update rate_bucket set refilled_at = refilled_at - interval '24 hours'")
+    assert send(AGENT).status == 200
+    other = new_world(world.database, QuickEmbedder(), tmp_path, suffix="-o", name="other")
+    assert other.call(AGENT, "POST", "/v1/ingest", {"content": text}).status == 201
+    other.close()
+
+
+def test_what_is_larger_than_a_day_is_let_in_once_a_day(world: World) -> None:
+    patch_settings(world, principal_daily_bytes=10_000)
+    body = {"content": "A long note on bees. " * 900}
+    assert [world.call(AGENT, "POST", "/v1/ingest", body).status for _ in range(2)] == [201, 429]
+
+
+def test_a_full_store_takes_no_more_text_but_is_read_and_erased(world: World) -> None:
+    memory = world.ingest("The last one.")["memory_id"]
+    patch_settings(world, tenant_passages=100)
+    recount(world.services("term_stats"))
+    assert world.ingest("Still room.")["status"] == "stored"
+    world.sql("update space_stats set stored = 100")
+    reply = world.call(AGENT, "POST", "/v1/ingest", {"content": "No more room."})
+    assert (reply.status, reply.json["errors"][0]["code"]) == (429, "tenant_passages")
+    assert world.call(READER, "GET", f"/v1/memories/{memory}").status == 200
+    assert erasing.done(erasing.purge(world, memory_ids=[memory]))["erased"] == [memory]
+
+
+def test_the_defaults_of_the_quotas_in_sql_are_those_of_the_settings(world: World) -> None:
+    world.ingest("One.")
+    defaults = TenantSettings()
+    taken = defaults.principal_daily_bytes - tokens(world, world.principals[AGENT.name], "bytes")
+    assert 0 < taken < 100 and defaults.tenant_daily_bytes - tokens(world, None, "bytes") == taken
+    world.sql("insert into space_stats select tenant_id, space_id, %s, 0, 0, 0, now() from space"
+              " where kind = 'team_shared'", defaults.tenant_passages - 1)  # fmt: skip
+    assert world.ingest("Two.")["status"] == "stored"
+    world.sql("update space_stats set stored = stored + 1")
+    assert world.call(AGENT, "POST", "/v1/ingest", {"content": "Three."}).code == "rate_limited"

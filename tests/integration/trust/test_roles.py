@@ -80,11 +80,12 @@ TABLES: dict[str, dict[str, str]] = {
     "rem_purge": {
         "select delete": "conflict entity entity_name hold_out memory memory_version mention occurrence"
                          " passage predicate proposal relationship support job_item",
-        "select insert delete": "idempotency legal_hold", "select insert": "nonce tombstone legal_order",
-        "insert": "outbox", "select": "principal signing_key space job",
+        "select insert delete": "idempotency legal_hold erasure_item",
+        "select insert": "nonce tombstone legal_order job dsar",
+        "insert": "outbox", "select": "principal signing_key space audit_head audit_event",
     },
     "rem_audit": {
-        "select": "audit_event audit_head principal tombstone", "select insert": "audit_checkpoint",
+        "select": "audit_event audit_head principal tombstone pii_read pii_day", "select insert": "audit_checkpoint",
         "insert": "outbox",
     },
     "rem_admin": {
@@ -93,12 +94,13 @@ TABLES: dict[str, dict[str, str]] = {
     },
     "rem_system": {"select": "principal schema_migration job"},
     "rem_sweep": {
-        "select delete": "idempotency nonce job job_item report", "select insert delete": "outbox",
+        "select delete": "idempotency nonce job job_item report dsar pii_read",
+        "select insert delete": "outbox pii_day",
         "select": "principal proposal",
     },
     "rem_outbox": {"select": "outbox"},
     "rem_definer": {
-        "select insert": "audit_event", "select insert update": "audit_head rate_bucket", "insert": "outbox",
+        "select insert": "audit_event", "select insert update": "audit_head rate_bucket", "insert": "outbox pii_read",
         "select": "credential principal space tenant",
     },
 }  # fmt: skip
@@ -134,14 +136,15 @@ COLUMNS: dict[str, dict[str, str]] = {
     "rem_purge": {
         "entity_name": "canonical",
         "idempotency": "body lease_until refs request_hash state status token",
-        "job": "object_key result state",
+        "dsar": "certificate closed_at closed_by located state",
+        "job": "claimed_until done expires_at failure finished_at object_key result state total",
         "legal_hold": "released_at released_by",
         "legal_order": "release_reason released_at released_by",
         "proposal": "conflict_memory_id conflict_version scores",
         "space": "generation",
     },
     "rem_admin": {**_KEYED, "principal": "active capabilities name team_grant", "tenant": "settings"},
-    "rem_sweep": {"proposal": "decided_at status warned_at"},
+    "rem_sweep": {"proposal": "decided_at status warned_at", "dsar": "warned"},
     "rem_outbox": {"outbox": "attempts claimed_until delivered_at"},
 }  # fmt: skip
 # Columns that may be read where the table may not: terms without text or vector.
@@ -151,7 +154,10 @@ READS: dict[str, dict[str, str]] = {
         "hold_out": "closed_at memory_id tenant_id",
         "memory_version": "memory_id superseded_at tenant_id",
     },
-    "rem_definer": {"passage": "memory_id passage_id space_id tenant_id terms words"},
+    "rem_definer": {
+        "passage": "memory_id passage_id space_id tenant_id terms words",
+        "space_stats": "stored tenant_id",
+    },
 }
 EXECUTES = {
     "rem_passages_with": {"rem_recall"},
@@ -160,11 +166,14 @@ EXECUTES = {
         "rem_curate", "rem_report", "rem_job",
     },
     "rate_bucket_take": set(),
+    "rate_alert": set(),
+    "quota_take": {"rem_ingest", "rem_proposal", "rem_approve", "rem_remember"},
+    "pii_read_log": {"rem_recall", "rem_proposal", "rem_approve", "rem_curate", "rem_report", "rem_job"},
     "resolve_principal": {
         "rem_ingest", "rem_proposal", "rem_approve", "rem_recall", "rem_purge", "rem_audit", "rem_admin", "rem_system",
         "rem_curate", "rem_report", "rem_job",
     },
-    "list_tenants": {"rem_sweep", "rem_outbox", "rem_audit", "rem_job", "rem_upkeep", "rem_statistics"},
+    "list_tenants": {"rem_purge", "rem_sweep", "rem_outbox", "rem_audit", "rem_job", "rem_upkeep", "rem_statistics"},
     "audit_append_many": {
         "rem_ingest", "rem_proposal", "rem_approve", "rem_recall", "rem_purge", "rem_audit", "rem_admin", "rem_sweep",
         "rem_curate", "rem_report", "rem_job", "rem_upkeep", "rem_system",
@@ -296,6 +305,7 @@ def test_functions_that_look_across_tenants_are_executed_by_the_declared_roles_a
     )
     assert {row["proname"] for row in definers} == {
         "resolve_principal", "list_tenants", "audit_append_many", "rem_passages_with", "rate_take",
+        "quota_take", "pii_read_log",
     }  # fmt: skip
     assert all(row["owner"] == "rem_definer" for row in definers)
     # A caller's search path must not decide which table the function reads.

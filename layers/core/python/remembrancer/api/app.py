@@ -10,7 +10,7 @@ import functools
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar, get_type_hints
 from uuid import UUID
@@ -64,6 +64,8 @@ class RouteEntry(Protocol):
     def scopes(self) -> tuple[str, ...]: ...
     @property
     def signed(self) -> bool: ...
+    @property
+    def text(self) -> bool: ...
     @property
     def idempotent(self) -> bool: ...
 
@@ -145,6 +147,8 @@ class Api:
         route = self._current(event)
         if not route.signed:  # a signed request has no query at all: its signature says so
             self._check_query(event, route)
+        if route.text:
+            credential = replace(credential, text_bytes=len((event.get("body") or "").encode()))
         return Call(
             credential=credential,
             correlation_id=_correlation_id(event),
@@ -180,6 +184,8 @@ class Api:
         raise Problem("not_found")
 
     def _problem(self, problem: Problem) -> Response[str]:
+        if problem.code == "rate_limited":
+            observability.count("RateLimited")
         return _response(problem, _correlation_id(self.resolver.current_event.raw_event))
 
     def _invalid(self, error: RequestValidationError) -> Response[str]:

@@ -23,6 +23,8 @@ class Credential:
     subject: str
     scopes: frozenset[str]
     groups: frozenset[str]
+    text_bytes: int = field(default=0, compare=False)
+    """Of the request that came with it, when it carries text to be kept: counted against the day's quota."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,17 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from remembrancer.domain.names import name_key
-from remembrancer.domain.tenant_settings import Burst, Days, Kind, ProposalTtl, Rate, SkipPrefix, Space
+from remembrancer.domain.tenant_settings import (
+    Burst,
+    DailyBytes,
+    Days,
+    Kind,
+    Passages,
+    ProposalTtl,
+    Rate,
+    SkipPrefix,
+    Space,
+)
 from remembrancer.domain.values import canonical_value
 
 MAX_CONTENT = 1_000_000
@@ -320,3 +330,7 @@ class SettingsPatch(Closed):
     principal_burst: Burst | None = None
     tenant_rate: Rate | None = None
     tenant_burst: Burst | None = None
+    principal_daily_bytes: DailyBytes | None = None
+    tenant_daily_bytes: DailyBytes | None = None
+    tenant_passages: Passages | None = None
+    dsar_days: Days | None = None

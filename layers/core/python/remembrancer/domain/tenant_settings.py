@@ -13,6 +13,8 @@ Days = Annotated[int, Field(ge=1, le=36_500)]
 SkipPrefix = Annotated[str, Field(min_length=1, max_length=100)]
 Rate = Annotated[int, Field(ge=1, le=100_000)]
 Burst = Annotated[int, Field(ge=10, le=1_000_000)]
+DailyBytes = Annotated[int, Field(ge=10_000, le=10**13)]
+Passages = Annotated[int, Field(ge=100, le=10**10)]
 ProposalTtl = Annotated[int, Field(ge=600, le=90 * 86_400)]
 
 
@@ -42,12 +44,20 @@ class TenantSettings(BaseModel):
     route_at: Annotated[float, Field(ge=0, le=1)] = 0.30
     """Cosine to a domain's centroid from which a text without a domain is filed there."""
 
+    dsar_days: Days = 1_825
+    """How long a closed request of a data subject is kept, with its certificate."""
+
     principal_rate: Rate = 100
     """Requests a second that a principal may keep up; `burst` of them at once."""
     principal_burst: Burst = 1_000
     tenant_rate: Rate = 1_000
     """The same of all the tenant's principals together."""
     tenant_burst: Burst = 10_000
+    principal_daily_bytes: DailyBytes = 500_000_000
+    """Bytes of requests that carry text, in any 24 hours; what is not used does not add up."""
+    tenant_daily_bytes: DailyBytes = 5_000_000_000
+    tenant_passages: Passages = 20_000_000
+    """Passages that the tenant may keep, as the scheduled statistics counted them last."""
 
     @property
     def proposal_ttl(self) -> timedelta:

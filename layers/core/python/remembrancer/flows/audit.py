@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable
-from datetime import UTC
+from datetime import UTC, date, datetime
 from typing import Any, Literal
 from uuid import UUID
 
@@ -13,11 +13,13 @@ from remembrancer import observability
 from remembrancer.domain.audit import GENESIS, ChainPoint, verify
 from remembrancer.domain.audit_export import lines
 from remembrancer.domain.ids import format_id
+from remembrancer.domain.pii_reads import day_digest
 from remembrancer.domain.principal import authorize
+from remembrancer.domain.problems import FieldError, Problem
 from remembrancer.flows.context import Call, Services
 from remembrancer.flows.cursors import Cursors
 from remembrancer.flows.instants import instant
-from remembrancer.store import audit_log, erasure
+from remembrancer.store import audit_log, erasure, pii_reads
 from remembrancer.store.database import Unit
 
 EXPORT_BYTES = 4_000_000
@@ -144,6 +146,50 @@ def list_tombstones(services: Services, call: Call, cursor: str | None, limit: i
                 for row in page
             ],
             "next_cursor": more,
+        }
+
+    return services.database.read(call.credential, read)
+
+
+def list_pii_reads(
+    services: Services, call: Call, day: str | None, cursor: str | None, limit: int
+) -> dict[str, Any]:
+    """Who was shown personal data on a day (YYYY-MM-DD, UTC; today by default), and whether the log still is what the chain witnessed.
+
+    Raises Problem invalid_input for a text that is no day.
+    """
+    try:
+        which = services.clock().astimezone(UTC).date() if day is None else date.fromisoformat(day)
+    except ValueError:
+        raise Problem("invalid_input", [FieldError("/query/day", "date", "is not a date")]) from None
+
+    def read(unit: Unit) -> dict[str, Any]:
+        authorize(unit.principal, "audit")
+        cursors = Cursors(services.macs)
+        position = cursors.decode(unit.tenant_id, "pii-reads", {"day": str(which)}, cursor)
+        after = None if position is None else (datetime.fromisoformat(str(position[0])), str(position[1]))
+        rows = pii_reads.page(unit, which, after, limit + 1)
+        page = rows[:limit]
+        more = None
+        if len(rows) > limit:
+            last = [page[-1]["at"].isoformat(), str(page[-1]["read_id"])]
+            more = cursors.encode(unit.tenant_id, "pii-reads", {"day": str(which)}, last)
+        recorded = pii_reads.recorded(unit, which)
+        return {
+            "day": which.isoformat(),
+            "reads": [
+                {
+                    "at": instant(row["at"]),
+                    "principal": format_id("prin", row["principal_id"]),
+                    "principal_name": row["principal_name"],
+                    "through": row["through"],
+                    "rows": row["rows_shown"],
+                }
+                for row in page
+            ],
+            "next_cursor": more,
+            "digest": None if recorded is None else recorded.hex(),
+            "intact": None if recorded is None else day_digest(pii_reads.of_day(unit, which)) == recorded,
         }
 
     return services.database.read(call.credential, read)

@@ -66,6 +66,7 @@ def _lines(unit: Unit, request: ExportRequest) -> Iterator[str]:
         rows = exports.page(unit, spaces, request.domains, request.kinds, after, PAGE)
         graph = exports.graph_of(unit, [row["memory_id"] for row in rows])
         for row in rows:
+            render.reveals(unit, "mem", row)
             yield canonical_json(_record(row, graph, unit.principal, request.format))
         if len(rows) < PAGE:
             return

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
-from remembrancer.domain.ids import format_id
+from remembrancer.domain.ids import Prefix, format_id
 from remembrancer.domain.sanitize import sanitize_read
 from remembrancer.flows.instants import instant as instant
-from remembrancer.store.database import Row
+from remembrancer.store.database import Row, Unit
 
 
 def clean(value: Any, *, reveal_pii: bool) -> Any:
@@ -22,6 +22,14 @@ def clean(value: Any, *, reveal_pii: bool) -> Any:
         case list():
             return [clean(item, reveal_pii=reveal_pii) for item in value]
     return value
+
+
+def reveals(unit: Unit, prefix: Prefix, row: Row) -> bool:
+    """Whether this reader sees the personal data of a memory's or a proposal's row as it is. That it was shown goes
+    to the read log."""
+    if unit.principal.sees_pii and row.get("pii", True):
+        unit.saw_personal([format_id(prefix, row["memory_id" if prefix == "mem" else "proposal_id"])])
+    return unit.principal.sees_pii
 
 
 def memory(row: Row, team_space: UUID, *, reveal_pii: bool) -> dict[str, Any]:

@@ -139,7 +139,7 @@ def _own(principal: Principal) -> UUID:
 
 def _proposal(unit: Unit, row: Row) -> dict[str, Any]:
     """The review form: exactly what recall would render for this reader, and what a decision binds to."""
-    reveal = unit.principal.sees_pii
+    reveal = render.reveals(unit, "prop", row)
     body: dict[str, Any] = row["body"]
     shown = render.clean(body, reveal_pii=reveal)
     status = row["status"]
@@ -169,7 +169,7 @@ def _proposal(unit: Unit, row: Row) -> dict[str, Any]:
         if row["source_prompt"] is None
         else screen({"/source_prompt": row["source_prompt"]}).verdict.value,
         "pii": row["pii"],
-        "masked": row["pii"] and not reveal,
+        "masked": row["pii"] and not unit.principal.sees_pii,
         "screen": _screen(body, shown, row["screen"]),
         "scores": {
             **public_scores(row["scores"]),
@@ -224,13 +224,12 @@ def _conflicting(unit: Unit, row: Row) -> dict[str, Any] | None:
     other = memories.get(unit, row["conflict_memory_id"])
     if other is None:
         return None
-    shown = render.memory(other, unit.principal.team_space, reveal_pii=unit.principal.sees_pii)
+    shown = render.memory(other, unit.principal.team_space, reveal_pii=render.reveals(unit, "mem", other))
     live = other["superseded_at"] is None and not other["held_for"]
     return {**shown, "scored_version": row["conflict_version"], "live": live}
 
 
 def _held(unit: Unit, row: Row) -> dict[str, Any]:
-    reveal = unit.principal.sees_pii
     # A private row's text is its owner's alone; reviewers see that it exists and why it is held.
     visible = row["space_id"] == unit.principal.team_space or row["owner_id"] == unit.principal.principal_id
     shown: dict[str, Any] = {
@@ -238,12 +237,12 @@ def _held(unit: Unit, row: Row) -> dict[str, Any]:
         "held_for": row["held_for"],
         "created_at": render.instant(row["created_at"]),
         "source": row["source"],
-        "masked": row["pii"] and not reveal,
+        "masked": row["pii"] and not unit.principal.sees_pii,
     }
     if not visible:
         return shown
     body = {"title": row["title"], "content": row["content"], "held_graph": row["held_graph"]}
-    clean = render.clean(body, reveal_pii=reveal)
+    clean = render.clean(body, reveal_pii=render.reveals(unit, "mem", row))
     return {
         **shown,
         "title": clean["title"],
@@ -265,7 +264,8 @@ def _conflict(unit: Unit, row: Row) -> dict[str, Any]:
     for side in (row["memory_id"], row["other_id"]):
         found = memories.get(unit, side)
         if found is not None:
-            sides.append(render.memory(found, unit.principal.team_space, reveal_pii=unit.principal.sees_pii))
+            reveal = render.reveals(unit, "mem", found)
+            sides.append(render.memory(found, unit.principal.team_space, reveal_pii=reveal))
     return {
         "conflict_id": format_id("con", row["conflict_id"]),
         "reason": row["reason"],

@@ -11,9 +11,11 @@ from uuid import UUID
 from remembrancer import observability
 from remembrancer.domain.alerts import Alert
 from remembrancer.domain.ids import format_id
+from remembrancer.domain.tenant_settings import TenantSettings
 from remembrancer.flows.context import Services
+from remembrancer.flows.remember_end import abandon
 from remembrancer.flows.review import WARN_SECONDS
-from remembrancer.store import jobs, outbox, proposals, reports
+from remembrancer.store import attempts, dsar, jobs, outbox, pii_reads, proposals, reports
 from remembrancer.store.database import Unit
 
 BATCH = 500
@@ -23,8 +25,8 @@ CLAIM = 100
 def sweep(services: Services) -> dict[str, int]:
     """Rows touched, by kind, over all tenants."""
     total: dict[str, int] = {}
-    for tenant_id, _ in services.database.tenants():
-        for kind, count in _sweep_tenant(services, tenant_id).items():
+    for tenant_id, settings in services.database.tenants():
+        for kind, count in _sweep_tenant(services, tenant_id, settings).items():
             total[kind] = total.get(kind, 0) + count
     return total
 
@@ -58,7 +60,7 @@ def mark_delivered(services: Services, delivered: Iterable[tuple[UUID, UUID]]) -
     )
 
 
-def _sweep_tenant(services: Services, tenant_id: UUID) -> dict[str, int]:
+def _sweep_tenant(services: Services, tenant_id: UUID, settings: TenantSettings) -> dict[str, int]:
     def work(unit: Unit) -> dict[str, Any]:
         expired = proposals.expire_due(unit, BATCH)
         for proposal_id in expired:
@@ -67,7 +69,19 @@ def _sweep_tenant(services: Services, tenant_id: UUID) -> dict[str, int]:
         warned = proposals.warn_due(unit, unit.now + timedelta(seconds=WARN_SECONDS), BATCH)
         for proposal_id in warned:
             unit.alert("expiring", format_id("prop", proposal_id))
-        removed = {**outbox.sweep(unit), "jobs": jobs.sweep(unit), "reports": reports.sweep(unit)}
+        for dsar_id, overdue in dsar.warn_due(unit):
+            unit.alert("dsar_overdue" if overdue else "dsar_due", format_id("dsr", dsar_id))
+        for day, reads, readers, digest in pii_reads.close_days(unit):
+            unit.audit("pii_read", day.isoformat(), reads=reads, readers=readers, digest=digest.hex())
+        removed = {
+            **outbox.sweep(unit),
+            "attempts_abandoned": abandon(unit, BATCH),
+            "attempts": attempts.sweep(unit),
+            "jobs": jobs.sweep(unit),
+            "reports": reports.sweep(unit),
+            "pii_reads": pii_reads.sweep(unit),
+            "dsars": dsar.sweep(unit, unit.now - timedelta(days=settings.dsar_days)),
+        }
         return {"proposals_expired": len(expired), "proposals_warned": len(warned), **removed}
 
     return services.database.job(tenant_id, work, audited=False)

@@ -77,7 +77,7 @@ def _shown(unit: Unit, row: Row, found: Match) -> dict[str, Any]:
         "kind": found.kind,
         "span": [start, end],
         "coverage": round(found.coverage, 4),
-        "text": render.clean(row["content"][start:end], reveal_pii=unit.principal.sees_pii),
+        "text": render.clean(row["content"][start:end], reveal_pii=render.reveals(unit, "mem", row)),
         "untrusted": True,
     }
 

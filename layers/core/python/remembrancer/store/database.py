@@ -6,12 +6,13 @@ Four kinds of transaction, so that a route cannot forget a rule:
 - `write`: must record at least one audit event, appended as the last statement before COMMIT;
 - `job`: a write on behalf of a schedule, one tenant at a time.
 
-The first three count the request against its principal's and its tenant's rate.
+The first three count the request against its principal's and its tenant's rate and quotas, and log which rows with
+personal data were shown as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, LiteralString, TypeVar
@@ -24,7 +25,7 @@ from psycopg.types.json import Jsonb
 from remembrancer.domain.canonical import canonical_json
 from remembrancer.domain.ports import Clock, Ids
 from remembrancer.domain.principal import Credential, Principal, effective_capabilities
-from remembrancer.domain.problems import Problem
+from remembrancer.domain.problems import FieldError, Problem
 from remembrancer.domain.tenant_settings import TenantSettings
 
 T = TypeVar("T")
@@ -57,6 +58,7 @@ class Unit:
     who: Principal | None
     _events: list[tuple[str, str | None, str]] = field(default_factory=list)
     _alerts: list[tuple[str, str]] = field(default_factory=list)
+    _seen: list[str] = field(default_factory=list)
 
     @property
     def principal(self) -> Principal:
@@ -87,6 +89,15 @@ class Unit:
     def alert(self, kind: str, target: str) -> None:
         """Tell the outside, by ids only; delivered after the commit, at least once."""
         self._alerts.append((kind, target))
+
+    def saw_personal(self, public_ids: Iterable[str]) -> None:
+        """These rows' personal data is shown unmasked: it goes to the read log before the answer does."""
+        self._seen.extend(public_ids)
+
+    @property
+    def seen_personal(self) -> list[str]:
+        """Each once, in the order of the ids."""
+        return sorted(set(self._seen))
 
     @property
     def alerted(self) -> bool:
@@ -206,10 +217,32 @@ class Database:
         def count(connection: Connection) -> None:
             self._count(connection, credential)
 
-        return self._transact(enter, work, before=count, read_only=read_only, audited=audited)
+        seen: list[str] = []
+
+        def watched(unit: Unit) -> T:
+            result = work(unit)
+            seen[:] = unit.seen_personal
+            return result
+
+        result = self._transact(enter, watched, before=count, read_only=read_only, audited=audited)
+        if seen:
+            self._log_personal(credential, seen)
+        return result
+
+    def _log_personal(self, credential: Credential, seen: Sequence[str]) -> None:
+        """Past the transaction, which may be read only; what cannot be logged is not shown."""
+        try:
+            self._open().execute(
+                "select pii_read_log(%(issuer)s, %(subject)s, %(rows)s)",
+                {"issuer": credential.issuer, "subject": credential.subject, "rows": list(seen)},
+            )
+        except psycopg.OperationalError:
+            self.close()
+            raise Problem("database_failure", retry_after=1) from None
 
     def _count(self, connection: Connection, credential: Credential) -> None:
-        """One token a request, before its first transaction. Every request has a credential object of its own.
+        """One token a request, and its bytes of text, before its first transaction. Every request has a credential
+        object of its own.
 
         It is here because nothing of a tenant is reached by another way: no route can leave it out.
         Raises Problem rate_limited.
@@ -223,7 +256,19 @@ class Database:
         assert row is not None
         if row["wait"]:
             raise Problem("rate_limited", retry_after=row["wait"])
+        if credential.text_bytes:
+            self._count_bytes(connection, credential)
         self._counted = credential
+
+    def _count_bytes(self, connection: Connection, credential: Credential) -> None:
+        row = connection.execute(
+            "select * from quota_take(%(issuer)s, %(subject)s, %(bytes)s)",
+            {"issuer": credential.issuer, "subject": credential.subject, "bytes": credential.text_bytes},
+        ).fetchone()
+        assert row is not None
+        if row["wait"]:
+            error = FieldError("", row["quota"], "The quota of this name is used up.")
+            raise Problem("rate_limited", [error], retry_after=row["wait"])
 
     def _enter(self, connection: Connection, credential: Credential) -> Unit:
         row = connection.execute(

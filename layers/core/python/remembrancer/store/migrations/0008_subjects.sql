@@ -44,11 +44,32 @@ create table dsar (
 );
 create index dsar_due on dsar (tenant_id, deadline) where closed_at is null;
 
+-- Who was shown personal data unmasked: ids alone. Written past the transaction that reads, so that reading locks
+-- nothing; the chain gets one digest a day.
+create table pii_read (
+  tenant_id uuid not null,
+  read_id uuid not null,
+  principal_id uuid not null,
+  at timestamptz not null,
+  through text not null, -- the database role of the function that showed it
+  rows_shown text[] not null,
+  primary key (tenant_id, read_id)
+);
+create index pii_read_by_time on pii_read (tenant_id, at, read_id);
+
+create table pii_day (
+  tenant_id uuid not null,
+  day date not null,
+  reads int not null,
+  digest bytea not null check (octet_length(digest) = 32),
+  primary key (tenant_id, day)
+);
+
 do $$
 declare
   t text;
 begin
-  foreach t in array array['erasure_item', 'dsar'] loop
+  foreach t in array array['erasure_item', 'dsar', 'pii_read', 'pii_day'] loop
     execute format('alter table %I enable row level security', t);
     execute format('alter table %I force row level security', t);
     execute format('create policy tenant_isolation on %I using (tenant_id = rem_tenant()) with check (tenant_id = rem_tenant())', t);
@@ -67,3 +88,28 @@ grant select on audit_head, audit_event to rem_purge;
 grant execute on function list_tenants() to rem_purge;
 grant select, delete on dsar to rem_sweep;
 grant update (warned) on dsar to rem_sweep;
+
+create function pii_read_log(p_issuer text, p_subject text, p_rows text[]) returns void
+language plpgsql security definer set search_path = public, pg_temp
+as $$
+declare
+  v_tenant uuid;
+  v_principal uuid;
+begin
+  select c.tenant_id, c.principal_id into strict v_tenant, v_principal
+    from credential c where c.issuer = p_issuer and c.subject = p_subject;
+  perform set_config('rem.tenant', v_tenant::text, true);
+  insert into pii_read (tenant_id, read_id, principal_id, at, through, rows_shown)
+    values (v_tenant, gen_random_uuid(), v_principal, clock_timestamp(), session_user, p_rows);
+end
+$$;
+grant create on schema public to rem_definer;
+alter function pii_read_log(text, text, text[]) owner to rem_definer;
+revoke create on schema public from rem_definer;
+grant insert on pii_read to rem_definer;
+revoke execute on function pii_read_log(text, text, text[]) from public;
+grant execute on function pii_read_log(text, text, text[])
+  to rem_recall, rem_proposal, rem_approve, rem_curate, rem_report, rem_job;
+grant select on pii_read, pii_day to rem_audit;
+grant select, delete on pii_read to rem_sweep;
+grant select, insert, delete on pii_day to rem_sweep;
