@@ -374,9 +374,9 @@ def _stated(
 ) -> _Current:
     """The version that states the edge: one of `held`, the current ones, or a new one in their place."""
     met = [one for one in held if edge.window.overlaps(one.window)]
-    if any(edge.window == one.window for one in met):
-        [same] = met  # current windows of one statement are disjoint
-        return same
+    for one in met:
+        if edge.window == one.window:
+            return one
     relationship_id = met[0].relationship_id if met else unit.new_id()
     version = met[0].version + 1 if met else 1
     for one in met:
