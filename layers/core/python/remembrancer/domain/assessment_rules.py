@@ -30,7 +30,7 @@ from remembrancer.domain.facts import predicate_key
 from remembrancer.domain.grounding import is_boundary, occurrences
 from remembrancer.domain.names import fold
 from remembrancer.domain.screen import Signal, Verdict, screen
-from remembrancer.domain.support_rules import EvidenceReading, is_event
+from remembrancer.domain.support_rules import Claim, EvidenceReading, is_event
 from remembrancer.domain.temporal import Window, explicit_interval, overlap
 
 RULES_VERSION = "rules-1"
@@ -116,9 +116,10 @@ def _split(
     view: ProposalView, readings: Mapping[str, EvidenceReading], active: set[str]
 ) -> dict[str, Any] | None:
     supports = []
+    claim = Claim(view)
     for ref in view.evidence:
         reading = readings[ref]
-        verdict = reading.judge(view)
+        verdict = reading.judge(claim)
         if verdict == "contradicted":
             return None
         if verdict is not None and _in_window(reading.text[slice(*verdict)], view):

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
+from itertools import islice
 from typing import Literal
 
 from remembrancer.domain import lexicon
 from remembrancer.domain.assessment import MentionView, ProposalView, ValueView
 from remembrancer.domain.clauses import Clause, Token, read_clauses, sentences
-from remembrancer.domain.facts import facts_of, predicate_key
+from remembrancer.domain.facts import Fact, facts_of, predicate_key
 from remembrancer.domain.lexicon import stem
 from remembrancer.domain.measures import Date, Number, find_measures
 from remembrancer.domain.names import fold
@@ -48,6 +48,7 @@ def _stems(words: str) -> frozenset[str]:
 
 
 _DENIALS = lexicon.NEGATIONS | {"cannot", "stopped", "stop", "quit"}
+_MOVES = _stems("move relocate")
 _PLACED = frozenset({"at", "in", "for", "from", "to", "near"})
 _FLEETING = _set("temporarily sometimes occasionally rarely seldom")
 _LEADS: dict[str, frozenset[str]] = {
@@ -82,16 +83,58 @@ _BARE_PAST = _set("wrote won built met sold bought led left became made born fou
 _NOT_COLLAPSED = frozenset({"works_with", "wife", "husband", "company"})
 
 
-@dataclass(frozen=True)
-class _Statement:
-    """One clause with the span that says it. `stands_in` when its subject is a pronoun's."""
+MAX_STATEMENTS = 200
+"""Read of one evidence text; what comes after them supports nothing."""
 
-    clause: Clause
-    start: int
-    end: int
-    sentence: str
-    antecedent: str | None = None
-    pronoun: str | None = None
+
+class _Statement:
+    """One clause, the span that says it, and the sentence it was read from.
+
+    Of a clause whose subject is a pronoun, the span and `antecedent` reach back to the sentence before.
+    """
+
+    def __init__(
+        self, clause: Clause, span: tuple[int, int], sentence: str, antecedent: str = "", pronoun: str = ""
+    ) -> None:
+        self.clause = clause
+        self.span = span
+        self.antecedent = antecedent
+        self.pronoun = pronoun
+        words = [word.lower() for word in _WORD.findall(sentence)]
+        self.denials = sum(word in _DENIALS or word.endswith(("n't", "n’t")) for word in words)
+        self.used_to = "used" in words
+        turned = sum(stem(word) in lexicon.OPPOSITES for word in words)
+        # Two turns of the polarity in one sentence are more than these rules can follow.
+        self.plain = (
+            not clause.imperative
+            and clause.tense != "future"
+            and clause.verb[:1] != ("must",)
+            and self.denials + turned <= 1
+            and not _FLEETING.intersection(words)
+            and not (clause.first_person and clause.subject[0].text.lower() == "we")
+            and not (clause.negative and not self.denials and not turned and not self.used_to)
+        )
+
+    @cached_property
+    def facts(self) -> tuple[Fact, ...]:
+        return tuple(facts_of(self.clause))
+
+
+class Claim:
+    """A proposal made ready to be held against statements."""
+
+    def __init__(self, proposal: ProposalView) -> None:
+        self.proposal = proposal
+        view = proposal.predicate
+        required = next((option.key for option in view.options if option.ref == view.required), None)
+        self.key = required or view.proposed_key or ""
+        self.words = self.key.split("_")
+        self.subject = _names(proposal.subject)
+        self.object = _names(proposal.object) if isinstance(proposal.object, MentionView) else ()
+        self.subject_keys = {" ".join(_key_words(name)) for name in self.subject}
+        self.canonical = {_canonical(self.words), predicate_key(self.key)}
+        self.verb, self.flipped = _verb_key(self.words[0])
+        self.past = _is_past(self.words)
 
 
 class EvidenceReading:
@@ -102,82 +145,67 @@ class EvidenceReading:
 
     @cached_property
     def statements(self) -> tuple[_Statement, ...]:
-        return tuple(self._read())
+        return tuple(statement for statement in islice(self._read(), MAX_STATEMENTS) if statement.plain)
 
-    def judge(self, proposal: ProposalView) -> tuple[int, int] | Literal["contradicted"] | None:
+    def judge(self, claim: Claim) -> tuple[int, int] | Literal["contradicted"] | None:
         """The span (code points, whole sentences) that states the proposal, or that a sentence states its
         opposite, or None when nothing is said about it."""
         found: tuple[int, int] | None = None
         for statement in self.statements:
-            said = _states(statement, proposal)
-            if said is None:
+            negative = _Reading(statement, claim).negative()
+            if negative is None:
                 continue
-            if said != proposal.polarity:
+            if negative != (claim.proposal.polarity == "-"):
                 return "contradicted"
-            found = found or (statement.start, statement.end)
+            found = found or statement.span
         return found
 
     def _read(self) -> Iterator[_Statement]:
         for line in _LINE.finditer(self.text):
-            yield from self._line(line.start(), line[0])
-
-    def _line(self, offset: int, line: str) -> Iterator[_Statement]:
-        spans = sentences(line)
-        clauses = read_clauses(line)
-        for index, (start, end) in enumerate(spans):
-            follower = line[slice(*spans[index + 1])] if index + 1 < len(spans) else ""
-            if _TAKEN_BACK.match(follower):
-                continue
-            own = [clause for clause in clauses if start <= clause.start < end]
-            span = _trimmed(line, start, end)
-            for clause in own:
-                yield _Statement(clause, offset + span[0], offset + span[1], line[start:end])
-            pronoun = _PRONOUN.match(line, start, end)
-            if own or pronoun is None or index == 0:
-                continue
-            word = pronoun[1].lower()
-            before = line[slice(*spans[index - 1])]
-            rest = line[pronoun.end() : end]
-            replaced = f"{_STAND_IN}{'’s' if word in _POSSESSIVE else ''} {rest}"
-            wide = _trimmed(line, spans[index - 1][0], end)
-            for clause in read_clauses(replaced):
-                yield _Statement(clause, offset + wide[0], offset + wide[1], replaced, before, word)
+            yield from _statements(line.start(), line[0])
 
 
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    piece = text[start:end]
-    return start + len(piece) - len(piece.lstrip()), end - len(piece) + len(piece.rstrip())
+def _statements(offset: int, line: str) -> Iterator[_Statement]:
+    """Those of one line; only there does a pronoun reach back."""
+    spans = sentences(line)
+    clauses = read_clauses(line)
+    for index, (start, end) in enumerate(spans):
+        follower = line[slice(*spans[index + 1])] if index + 1 < len(spans) else ""
+        if _TAKEN_BACK.match(follower):
+            continue
+        own = [clause for clause in clauses if start <= clause.start < end]
+        for clause in own:
+            yield _Statement(clause, _trimmed(line, start, end, offset), line[start:end])
+        pronoun = _PRONOUN.match(line, start, end)
+        if own or pronoun is None or index == 0:
+            continue
+        word = pronoun[1].lower()
+        before = line[slice(*spans[index - 1])]
+        replaced = f"{_STAND_IN}{'’s' if word in _POSSESSIVE else ''} {line[pronoun.end() : end]}"
+        wide = _trimmed(line, spans[index - 1][0], end, offset)
+        for clause in read_clauses(replaced):
+            yield _Statement(clause, wide, replaced, before, word)
 
 
-def _states(statement: _Statement, proposal: ProposalView) -> str | None:
-    """The polarity with which the clause states subject, predicate and object of the proposal."""
-    clause = statement.clause
-    if clause.imperative or clause.tense == "future" or clause.verb[:1] == ("must",):
-        return None
-    words = [word.lower() for word in _WORD.findall(statement.sentence)]
-    denials = sum(word in _DENIALS or word.endswith(("n't", "n’t")) for word in words)
-    turned = sum(stem(word) in lexicon.OPPOSITES for word in words)
-    if denials + turned > 1 or _FLEETING.intersection(words):
-        return None
-    reading = _Reading(statement, proposal)
-    negative = reading.negative()
-    if negative is None or (clause.negative and not denials and not turned and "used" not in words):
-        return None
-    return "-" if negative else "+"
+def _trimmed(line: str, start: int, end: int, offset: int) -> tuple[int, int]:
+    piece = line[start:end]
+    return (
+        offset + start + len(piece) - len(piece.lstrip()),
+        offset + end - len(piece) + len(piece.rstrip()),
+    )
 
 
 class _Reading:
-    """One clause held against one proposal."""
+    """One clause held against one claim."""
 
-    def __init__(self, statement: _Statement, proposal: ProposalView) -> None:
+    def __init__(self, statement: _Statement, claim: Claim) -> None:
         self.statement = statement
         self.clause = statement.clause
-        self.proposal = proposal
-        view = proposal.predicate
-        required = next((option.key for option in view.options if option.ref == view.required), None)
-        self.key = required or view.proposed_key or ""
-        self.words = self.key.split("_")
-        self.subject = _names(proposal.subject)
+        self.claim = claim
+        self.proposal = claim.proposal
+        self.key = claim.key
+        self.words = claim.words
+        self.subject = claim.subject
 
     def negative(self) -> bool | None:
         """Whether the clause denies the relationship; None when it says nothing about it."""
@@ -199,7 +227,7 @@ class _Reading:
 
     def _is_subject(self, tokens: Sequence[Token]) -> bool:
         """Whether a noun phrase is the proposal's subject and nothing else."""
-        if self.statement.antecedent is not None:
+        if self.statement.antecedent:
             return (
                 len(tokens) == 1
                 and tokens[0].text == _STAND_IN
@@ -215,7 +243,7 @@ class _Reading:
         target = self.proposal.object
         if isinstance(target, ValueView):
             return bool(tokens) and self._value(tokens, target) == len(tokens)
-        return _is_name(list(tokens), _names(target), target.kind)
+        return _is_name(list(tokens), self.claim.object, target.kind)
 
     def _object_leads(self, tokens: Sequence[Token]) -> bool:
         """Whether the object is the noun phrase, or an item of the plain list, that `tokens` begin with."""
@@ -241,7 +269,7 @@ class _Reading:
         leads = _LEADS.get(target.kind, frozenset())
         lead = 1 if len(tokens) > 1 and tokens[0].text.lower() in leads else 0
         for skipped in (0, lead) if lead else (0,):
-            for name in _names(target):
+            for name in self.claim.object:
                 length = _prefix(tokens[skipped:], name)
                 if length:
                     behind = tokens[skipped + length :]
@@ -302,32 +330,30 @@ class _Reading:
 
     def _fact(self) -> bool | None:
         """`S's manager is O`, `S reports to O`, `S is the CTO of O`, as domain/facts.py reads them."""
-        if self.key in _NOT_COLLAPSED or (self.clause.tense == "past" and not _is_past(self.words)):
+        if self.key in _NOT_COLLAPSED or (self.clause.tense == "past" and not self.claim.past):
             return None
-        wanted = {_canonical(self.words), predicate_key(self.key)}
-        moved = self.clause.verb[0] in (stem("move"), stem("relocate"))
-        if moved and "located_in" in wanted:
+        moved = self.clause.verb[0] in _MOVES
+        if moved and "located_in" in self.claim.canonical:
             return None
-        subjects = {" ".join(_key_words(name)) for name in self.subject}
-        for fact in facts_of(self.clause):
-            if fact.predicate not in wanted or not self._names_subject(fact.subject, subjects):
+        for fact in self.statement.facts:
+            if fact.predicate not in self.claim.canonical or not self._names_subject(fact.subject):
                 continue
             if self._is_object_text(fact.object):
                 return fact.negative
         return None
 
-    def _names_subject(self, subject: str, subjects: set[str]) -> bool:
-        if self.statement.antecedent is not None:
+    def _names_subject(self, subject: str) -> bool:
+        if self.statement.antecedent:
             return subject == stem(fold(_STAND_IN)) and _only_meant(
                 self.statement, self.proposal.subject, self.subject
             )
-        return subject in subjects
+        return subject in self.claim.subject_keys
 
     def _is_object_text(self, text: str) -> bool:
         target = self.proposal.object
         said = _without_determiners(_words(text))
         if isinstance(target, MentionView):
-            return any(said == name for name in _names(target))
+            return any(said == name for name in self.claim.object)
         if target.type == "string":
             return said == _words(target.text)
         for found in find_measures(text):
@@ -339,9 +365,9 @@ class _Reading:
     def _verb(self) -> bool | None:
         """`S works at O`, `S owns O`, `S is written in O`, and the passive of each."""
         clause, words = self.clause, self.words
-        head, flipped = _verb_key(words[0])
+        head = self.claim.verb
         rest = words[1:]
-        negative = clause.negative != flipped
+        negative = clause.negative != self.claim.flipped
         passive = clause.verb == ("be", head)
         active = clause.verb == (head,)
         if not active and not passive:
@@ -414,7 +440,7 @@ class _Reading:
         if passive:
             event = rest in ([], ["by"]) or self.clause.verb[-1] in _PAST_EVENTS
             return self.clause.tense == "present" or event
-        if _is_past(self.words):
+        if self.claim.past:
             return self.clause.tense == "past" or self.words[-1] == "by"
         return self.clause.tense == "present" or rest == ["by"]
 
@@ -529,7 +555,6 @@ _PAST_VERB_KEYS = _set("moved graduated joined worked lived relocated retired st
 def _only_meant(statement: _Statement, mention: MentionView, names: Sequence[tuple[str, ...]]) -> bool:
     """Whether the pronoun can mean nothing but the mention: it alone is named in the sentence before, or it is
     that sentence's subject and the others are places of it."""
-    assert statement.antecedent is not None and statement.pronoun is not None
     if (statement.pronoun in _PERSONAL) != (mention.kind == "person"):
         return False
     matches = [*_WORD.finditer(statement.antecedent)]
