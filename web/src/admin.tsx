@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
 import { call, inWords } from "./api";
+import { DsarCard } from "./dsar";
 import { HoldsCard } from "./holds";
 import { PurgeCard } from "./purge";
 import { Fault } from "./request";
@@ -40,6 +41,7 @@ export function AdminTab({ me }: { me: Me }) {
       <div class="admin">
         <div class="sections">
           <PurgeCard signing={signing} people={people.value} />
+          <DsarCard signing={signing} people={people.value} />
           <HoldsCard signing={signing} people={people.value} />
         </div>
         <div class="sections">

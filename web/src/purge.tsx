@@ -2,40 +2,38 @@
 
 import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
 
+import { Confirm } from "./confirm";
 import { Fault, useRequest } from "./request";
 import type { SigningKey } from "./sign";
 import { signedCall, signedFailure } from "./signed";
 import { named, TargetFields, type Target } from "./target";
 import { Inline } from "./text";
-import type { Principal, Purge } from "./types";
+import type { Principal, Purge, PurgeJob } from "./types";
 
 const REASONS = ["data_subject_request", "poisoned", "secret", "unlawful", "retention", "other"];
 
 export function PurgeCard({ signing, people }: { signing: SigningKey | null; people: Principal[] }) {
   const target = useSignal<Target>({ by: "memory_ids", text: "" });
   const reason = useSignal(REASONS[0] as string);
-  const word = useSignal("");
-  const shown = useSignal<Purge | null>(null);
+  const shown = useSignal<Purge | PurgeJob | null>(null);
   const { busy, failed, run } = useRequest(signedFailure);
   const asked = useComputed(() => named(target.value)).value;
   // A dry run is of exactly what is named below it.
   useSignalEffect(() => {
     void [target.value, reason.value];
     shown.value = null;
-    word.value = "";
   });
   const purge = (dryRun: boolean) => {
     if (signing === null || asked === null) return;
     shown.value = null;
-    word.value = "";
     run(async () => {
-      const done = await signedCall<Purge>(signing, "/purge", { ...asked, dry_run: dryRun, reason: reason.value });
+      const done = await signedCall<Purge | PurgeJob>(signing, "/purge", { ...asked, dry_run: dryRun, reason: reason.value });
       if (!dryRun) target.value = { ...target.value, text: "" };
       shown.value = done;
     });
   };
   const found = shown.value;
-  const something = found?.dry_run === true && Object.values(found.counts).some((n) => n > 0);
+  const something = found !== null && "counts" in found && found.dry_run && Object.values(found.counts).some((n) => n > 0);
   return (
     <section class="card" aria-labelledby="purge-title">
       <h2 id="purge-title">Erase memories</h2>
@@ -50,14 +48,18 @@ export function PurgeCard({ signing, people }: { signing: SigningKey | null; peo
       </div>
       <div class="actions"><button type="button" disabled={signing === null || asked === null || busy} onClick={() => purge(true)}>Dry run</button></div>
       <Fault why={failed} />
-      {found !== null && <Outcome purge={found} />}
-      {something && (
-        <form class="actions" onSubmit={(event) => { event.preventDefault(); if (word.value === "erase") purge(false); }}>
-          <label class="grow">Type “erase” to confirm <input value={word.value} autocomplete="off" onInput={(e) => (word.value = e.currentTarget.value)} /></label>
-          <button type="submit" class="danger" disabled={word.value !== "erase" || busy}>Erase for good</button>
-        </form>
-      )}
+      {found !== null && ("counts" in found ? <Outcome purge={found} /> : <Begun job={found} />)}
+      {something && <Confirm busy={busy} act={() => purge(false)} />}
     </section>
+  );
+}
+
+function Begun({ job }: { job: PurgeJob }) {
+  return (
+    <div role="status" class="banner good">
+      <p>{job.memories} memories and {job.proposals} proposals are being erased. They are out of recall when it is done.</p>
+      <p class="id">{job.job_id}</p>
+    </div>
   );
 }
 

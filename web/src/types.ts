@@ -160,6 +160,13 @@ export interface RowOutcome {
   winner?: { decided_by?: string | null; status?: string };
 }
 
+/** More rows than one transaction takes are erased by a job. */
+export interface PurgeJob {
+  job_id: string;
+  memories: number;
+  proposals: number;
+}
+
 export interface Purge {
   dry_run: boolean;
   erased: string[];
@@ -181,6 +188,46 @@ export interface LegalHold {
   released_at: string | null;
   released_by: string | null;
   release_reason: string | null;
+}
+
+export interface Located {
+  memories: number;
+  proposals: number;
+  imports: number;
+  submissions: number;
+}
+
+export interface Dsar {
+  dsar_id: string;
+  action: "register" | "export" | "purge" | "both" | "refuse";
+  status: "open" | "working" | "done" | "failed" | "refused";
+  law: string;
+  case_reference: string | null;
+  reason: string | null;
+  received_at: string;
+  deadline: string;
+  overdue: boolean;
+  closed_at: string | null;
+  located: Located;
+  certificate: boolean;
+}
+
+export interface DsarDetail extends Dsar {
+  /** Good for five minutes, for whoever asked for the bundle alone. */
+  link: string | null;
+}
+
+export interface Certificate {
+  certificate: {
+    completed_at: string;
+    in_time: boolean;
+    erased: { memories: number; proposals: number } | null;
+    tombstones: { count: number; root: string };
+    remains: string[];
+  };
+  digest: string;
+  checks: Record<string, boolean>;
+  valid: boolean;
 }
 
 export interface DecayRow {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
+import zipfile
 
 import pytest
 from playwright.sync_api import expect
@@ -150,6 +152,70 @@ async () => {
   return crypto.subtle.exportKey("pkcs8", key.pair.privateKey).then(() => "exported", () => "refused");
 }
 """
+
+
+def test_a_data_subject_gets_a_copy_and_is_erased_with_a_certificate(desk: Desk, live: Live) -> None:
+    memory = live.remember("Grace keeps a moth in her logbook.", data_subjects=["grace"])
+    live.store_is_there()
+    with_a_key(desk, live)
+    card = desk.page.get_by_role("region", name="Requests of data subjects")
+    expect(desk.button("Look what is found")).to_be_disabled()
+    card.get_by_role("combobox", name="What is done").select_option("Give a copy, then erase")
+    card.get_by_role("combobox", name="Law").select_option("CCPA (California)")
+    card.get_by_role("textbox", name="Data subject").fill("grace")
+    card.get_by_role("textbox", name="Case number").fill("DSR-1")
+    desk.button("Look what is found").click()
+    expect(card.get_by_role("status")).to_contain_text("Found 1 memory")
+    expect(card.get_by_role("button", name="Erase for good")).to_be_disabled()
+    desk.look("admin-subject-found", (DESKTOP, PHONE))
+    # What was found is of another request.
+    card.get_by_role("textbox", name="Data subject").fill("grac")
+    expect(card.get_by_label("to confirm")).to_have_count(0)
+    card.get_by_role("textbox", name="Data subject").fill("grace")
+    desk.button("Look what is found").click()
+    card.get_by_label("to confirm").fill("erase")
+    card.get_by_role("button", name="Erase for good").click()
+    row = card.get_by_role("listitem").filter(has_text="DSR-1")
+    expect(row).to_contain_text("California Civil Code")
+    expect(row.get_by_role("button", name="Bundle and certificate")).to_be_visible(timeout=60_000)
+    row.get_by_role("button", name="Bundle and certificate").click()
+    expect(row.get_by_role("status")).to_contain_text("agrees with the audit chain")
+    expect(row).to_contain_text(re.compile("1 memory.*1 tombstone"))
+    desk.look("admin-subject-answered", (DESKTOP, PHONE))
+    with desk.page.expect_download() as saved:
+        row.get_by_role("button", name="Save the certificate").click()
+    assert json.loads(saved.value.path().read_text())["case_reference"] == "DSR-1"
+    # The object store hands it out, not the API.
+    desk.allow("third party: .*/bundles/.*[.]zip")
+    with desk.page.expect_download() as bundle:
+        row.get_by_role("link", name="The bundle").click()
+    assert zipfile.is_zipfile(bundle.value.path())
+    assert live.sql("select count(*) as n from memory where memory_id = %s", _uuid(memory)) == [{"n": 0}]
+
+
+def test_a_request_is_registered_with_its_deadline_and_refused_with_a_reason(desk: Desk, live: Live) -> None:
+    with_a_key(desk, live)
+    card = desk.page.get_by_role("region", name="Requests of data subjects")
+    card.get_by_role("textbox", name="Author").fill("Nobody Known")
+    card.get_by_label("Asked on").fill("2026-01-15")
+    card.get_by_role("textbox", name="Case number").fill("DSR-2")
+    desk.button("Look what is found").click()
+    expect(card.get_by_role("status")).to_contain_text("Found nothing")
+    desk.button("Sign: register it only").click()
+    row = card.get_by_role("listitem").filter(has_text="DSR-2")
+    expect(row).to_contain_text("overdue")
+    expect(row).to_contain_text("due 15 Feb 2026")
+    card.get_by_role("combobox", name="What is done").select_option("Refuse it")
+    card.get_by_role("combobox", name="Refused because").select_option("nothing held")
+    card.get_by_role("textbox", name="Author").fill("Nobody Known")
+    card.get_by_role("textbox", name="Case number").fill("DSR-3")
+    desk.button("Look what is found").click()
+    desk.button("Sign: refuse it").click()
+    refused = card.get_by_role("listitem").filter(has_text="DSR-3")
+    expect(refused).to_contain_text("refused")
+    expect(refused).to_contain_text("nothing held")
+    # The refusal answers the registered one as well.
+    expect(row).not_to_contain_text("overdue")
 
 
 def _uuid(public: str) -> uuid.UUID:
