@@ -182,6 +182,46 @@ SAMPLES: dict[str, Any] = {
         "domains": ["people"],
         "kinds": ["fact"],
     },
+    "POST /v1/remember": {
+        "idempotency_key": "remember-1",
+        "target_space": "team_shared",
+        "evidence": [
+            {
+                "content": "Ana works at Globex.",
+                "force_insert": False,
+                "source_type": "conversation",
+                "source": "chat",
+                "source_group": "support",
+                "authority": "primary",
+                "source_key": "chat-7",
+                "source_revision": "2",
+                "previous_source_revision": None,
+                "supersedes_evidence_ids": [_MEMORY],
+                "labels": ["work"],
+                "metadata": {"channel": "general"},
+                "observed_at": _TIME,
+                "data_subjects": ["ana"],
+            }
+        ],
+        "relationships": [
+            {
+                "ref": "r1",
+                "subject": {"name": "Ana", "known_entity_id": None, "entity_kind": "person"},
+                "predicate": {"proposed_key": "works_at", "known_predicate_key": None},
+                "object": {
+                    "entity": {"name": "Globex", "known_entity_id": None, "entity_kind": "organization"}
+                },
+                "polarity": "+",
+                "evidence_indices": [0],
+                "known_evidence_ids": [_MEMORY],
+                "valid_from": _TIME,
+                "valid_to": "2099-05-01T12:00:00Z",
+                "correction_target": {"relationship_id": "rel_" + "0" * 32, "expected_version": 1},
+                "client_comment": "She said so.",
+            }
+        ],
+    },
+    "POST /v1/remember/{id}/cancel": {},
     "PUT /v1/retention": {"fact": 365, "episodic": 30, "procedure": 730, "step": 730, "decision": 730},
     "POST /v1/principals": {
         "name": "Nora New",
@@ -207,6 +247,8 @@ IDS = {
     "dsar": "dsr",
     "relationships": "rel",
     "decay-reports": "rep",
+    "remember": "att",
+    "attempts": "att",
 }
 """The kind of id that `{id}` is, by the segment before it."""
 

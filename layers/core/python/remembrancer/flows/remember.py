@@ -16,8 +16,8 @@ from remembrancer.domain.ids import format_id
 from remembrancer.domain.ports import MachineUnavailable
 from remembrancer.domain.principal import authorize
 from remembrancer.domain.problems import FieldError, Problem
-from remembrancer.domain.remember_requests import CONTRACT_VERSION, OPERATION, RememberRequest, hashed_form
 from remembrancer.domain.remember_limits import LEASE, deadline
+from remembrancer.domain.remember_requests import CONTRACT_VERSION, OPERATION, RememberRequest, hashed_form
 from remembrancer.domain.screen import Verdict
 from remembrancer.flows import remember_gate
 from remembrancer.flows.context import Call, Services, public_id
@@ -72,6 +72,8 @@ def remember(services: Services, call: Call, request: RememberRequest, waiting: 
     entered_at = services.clock()
     began = time.monotonic()
     _same_key(call, request)
+    if services.start_attempt is None:
+        raise Problem("configuration_invalid")
     until = deadline(entered_at, waiting.deadline)
     if until <= entered_at:
         raise Problem("request_timeout")
@@ -174,8 +176,7 @@ def _new(
 
 def _start(services: Services, call: Call, row: Row) -> None:
     """After the commit. An attempt whose workflow cannot start is over at once."""
-    if services.start_attempt is None:
-        raise Problem("configuration_invalid")
+    assert services.start_attempt is not None
     try:
         services.start_attempt(row["attempt_id"])
     except MachineUnavailable:
