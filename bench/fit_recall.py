@@ -225,8 +225,9 @@ def recall_at(case: Case, order: Sequence[UUID], k: int) -> float:
 def answer_row(case: Case, scores: Sequence[float], author_weight: float) -> dict[str, float]:
     ranked = case.ranked
     found = ranked.found
+    covering = abstention.coverage(ranked.question, ranked.candidates, found.holding, found.passages)
     return abstention.answer_features(
-        ranked.question, ranked.candidates, scores, found.holding, found.passages, author_weight
+        ranked.question, ranked.candidates, scores, found.holding, covering, author_weight
     )
 
 
@@ -266,16 +267,14 @@ def fit(cases: Cases, report: Callable[[str], None] = print) -> dict[str, Any]:
     hit_rows, hit_labels = [], []
     for case, (scores, best), p in zip(everything, ordered, sure, strict=True):
         ranked = case.ranked
-        authors = sorted({c.author for c in ranked.candidates if c.author})
-        weights = abstention.word_weights(
-            ranked.question, ranked.found.holding, ranked.found.passages, authors
+        covering = abstention.coverage(
+            ranked.question, ranked.candidates, ranked.found.holding, ranked.found.passages
         )
-        covered = abstention.coverages(ranked.question, weights, ranked.candidates)
         for place, index in enumerate(best[:20], start=1):
             candidate = ranked.candidates[index]
             hit_rows.append(
                 abstention.hit_features(
-                    p, scores[best[0]] - scores[index], place, candidate.cosine, covered[index]
+                    p, scores[best[0]] - scores[index], place, candidate.cosine, covering.shares[index]
                 )
             )
             hit_labels.append(candidate.memory_id in case.gold)

@@ -93,7 +93,7 @@ def test_the_index_is_used_and_brings_nothing_of_another_space(filled: World) ->
     [space] = filled.sql("select space_id, tenant_id from space where kind = 'team_shared'")
     with filled.database.connect("rem_recall") as connection:
         found = connection.execute(
-            "select count(*) from rem_passages_with(%s, array(select unnest(terms) from passage))",
+            "select count(*) from rem_passages_with(array[%s], array(select unnest(terms) from passage))",
             (space["space_id"],),
         ).fetchone()
     # Without the settings of a transaction nobody is anybody.

@@ -13,6 +13,7 @@ from remembrancer.domain import abstention, packing, ranking
 from remembrancer.domain.pagerank import pagerank
 from remembrancer.domain.query import understand
 from remembrancer.domain.ranking import FEATURES, Candidate
+from remembrancer.store import search
 
 NOW = datetime(2026, 6, 10, tzinfo=UTC)
 PLAIN = Candidate(
@@ -44,10 +45,12 @@ def turn(number: int, **changes: object) -> Candidate:
 
 
 def test_neighbours_are_those_of_the_same_source_in_order() -> None:
-    turns = [turn(3), turn(1), turn(2), turn(9, source_key=8)]
-    around = ranking.neighbours(turns)
-    assert (around[2][-1], around[2][1]) == (1, 0)
-    assert around[3] == {}
+    turns = [turn(3), turn(1), turn(2), turn(9, source_key=8), turn(5, source_key=None)]
+    assert sorted(ranking.chains(turns)) == [[1, 2, 0], [3]]
+
+
+def test_the_search_brings_all_neighbours_that_are_scored() -> None:
+    assert search.REACH == ranking.REACH
 
 
 def test_a_turn_beside_a_strong_one_scores_more() -> None:
@@ -75,7 +78,9 @@ def test_coverage_counts_what_is_rare_and_not_the_author() -> None:
     asked = understand("Did Ana plant tomatoes?", NOW)
     weights = abstention.word_weights(asked, [3, 1, 0], 100, ["Ana"])
     assert weights[0] == 0.0 and weights[2] > weights[1] > 0
-    both = abstention.coverages(asked, weights, [turn(1, held=[1, 1, 0]), turn(2, held=None)])
+    both = abstention.coverage(
+        asked, [turn(1, held=[1, 1, 0]), turn(2, held=None, author=None)], [3, 1, 0], 100
+    ).shares
     assert 0 < both[0] < 1 and both[1] == 0.0
 
 
@@ -83,10 +88,11 @@ def test_features_know_who_said_what() -> None:
     asked = understand("What did Ana plant?", NOW)
     own = [turn(1, held=[1, 1]), turn(2, author="Ben", held=[0, 0], cosine=0.1)]
     swapped = [turn(1, held=[0, 0], cosine=0.1), turn(2, author="Ben", held=[1, 1])]
-    margins = [
-        abstention.answer_features(asked, turns, [1.0, 0.5], [2, 2], 50)["named_coverage_margin"]
-        for turns in (own, swapped)
-    ]
+    margins = []
+    for turns in (own, swapped):
+        covering = abstention.coverage(asked, turns, [2, 2], 50)
+        found = abstention.answer_features(asked, turns, [1.0, 0.5], [2, 2], covering)
+        margins.append(found["named_coverage_margin"])
     assert margins[0] > 0 > margins[1]
 
 
@@ -105,7 +111,8 @@ def test_near_duplicates_go_but_never_another_number_or_author() -> None:
         "The project budget is 55000 dollars this year.",
         "The project budget is 40000 dollars this year.",
     ]
-    assert packing.distinct(texts, ["A", "A", "A", "B"]) == [0, 2, 3]
+    assert packing.distinct(texts, ["A", "A", "A", "B"], 9) == [0, 2, 3]
+    assert packing.distinct(texts, ["A", "A", "A", "B"], 2) == [0, 2]
 
 
 @given(st.lists(st.integers(0, 500), max_size=30), st.integers(0, 1_000))

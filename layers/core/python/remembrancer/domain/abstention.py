@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 from remembrancer.domain.names import fold
 from remembrancer.domain.query import Question, mentions
-from remembrancer.domain.ranking import Candidate, neighbours
+from remembrancer.domain.ranking import Candidate, chains
 from remembrancer.domain.recall_weights import ANSWER, HIT, RANKING, THRESHOLD, TYPICAL
 
 TOP = 10
 _PRIOR = 200
 """Passages that every word is imagined to be missing from: a share of three passages proves little."""
+
+_NONE: frozenset[int] = frozenset()
 
 ANSWER_FEATURES = (
     "cosine_top",
@@ -61,22 +65,33 @@ def word_weights(
     return weights
 
 
-def coverages(question: Question, weights: Sequence[float], candidates: Sequence[Candidate]) -> list[float]:
-    """The share (0..1) of the question's weighted words that each candidate holds."""
-    return [_covered(weights, held) for held in words_held(question, candidates)]
+@dataclass(frozen=True)
+class Coverage:
+    """Of the words of a question: `weights` (rarity) of each, `held` by each candidate, and the share (0..1) of
+    the weights that each candidate holds."""
+
+    weights: list[float]
+    held: list[frozenset[int]]
+    shares: list[float]
+
+
+def coverage(
+    question: Question, candidates: Sequence[Candidate], holding: Sequence[int], passages: int
+) -> Coverage:
+    """`holding` counts the `passages` that hold each form of the words."""
+    authors = sorted({candidate.author for candidate in candidates if candidate.author})
+    weights = word_weights(question, holding, passages, authors)
+    held = words_held(question, candidates)
+    return Coverage(weights, held, [_covered(weights, words) for words in held])
 
 
 def words_held(question: Question, candidates: Sequence[Candidate]) -> list[frozenset[int]]:
     """Which words of the question each candidate holds, in any form."""
-    spans = []
-    place = 0
-    for asked in question.words:
-        spans.append((place, place + len(asked.forms)))
-        place += len(asked.forms)
+    word_of = [place for place, asked in enumerate(question.words) for _ in asked.forms]
     return [
-        frozenset()
+        _NONE
         if candidate.held is None
-        else frozenset(i for i, (start, end) in enumerate(spans) if any(candidate.held[start:end]))
+        else frozenset([word for word, count in zip(word_of, candidate.held, strict=True) if count])
         for candidate in candidates
     ]
 
@@ -86,30 +101,27 @@ def answer_features(
     candidates: Sequence[Candidate],
     scores: Sequence[float],
     holding: Sequence[int],
-    passages: int,
+    covering: Coverage,
     author_weight: float = RANKING["author_named"],
 ) -> dict[str, float]:
     """The features of the whole answer; `scores` are the ranking's, in which a named author counts
     `author_weight`. `candidates` must not be empty."""
-    authors = sorted({candidate.author for candidate in candidates if candidate.author})
-    weights = word_weights(question, holding, passages, authors)
+    weights, held, covered = covering.weights, covering.held, covering.shares
     total = sum(weights)
-    held = words_held(question, candidates)
-    covered = [_covered(weights, words) for words in held]
-    beside = neighbours(candidates)
     order = sorted(range(len(candidates)), key=lambda i: -scores[i])
     top = order[:TOP]
     first = order[0]
-    around = [
-        _covered(weights, held[i].union(*(held[beside[i][o]] for o in (-1, 1) if o in beside[i])))
-        for i in top
-    ]
+    beside = _beside(candidates)
+    around = [_covered(weights, held[i].union(*(held[o] for o in beside.get(i, ())))) for i in top]
     by_cosine = sorted(range(len(candidates)), key=lambda i: -candidates[i].cosine)[:TOP]
     said = [i for i in range(len(candidates)) if candidates[i].bm25 > 0]
     by_bm25 = sorted(said, key=lambda i: -candidates[i].bm25)[:TOP]
     unseen = sum(weight for weight, words in zip(weights, _seen(question, holding), strict=True) if not words)
     lead, mass = _spread([scores[i] for i in order])
-    own = [i for i in range(len(candidates)) if mentions(question.name_words, candidates[i].author)]
+    named_authors = {
+        a for a in {c.author for c in candidates} if a is not None and mentions(question.name_words, a)
+    }
+    own = [i for i in range(len(candidates)) if candidates[i].author in named_authors]
     ours = set(own)
     others = [i for i in range(len(candidates)) if candidates[i].author and i not in ours]
     named = bool(own) and bool(others)
@@ -211,6 +223,16 @@ def logit(model: Mapping[str, float], values: Mapping[str, float]) -> float:
     return model.get("bias", 0.0) + sum(model.get(name, 0.0) * value for name, value in values.items())
 
 
+def _beside(candidates: Sequence[Candidate]) -> dict[int, list[int]]:
+    """The one before and the one after each candidate in its source."""
+    beside: dict[int, list[int]] = {}
+    for chain in chains(candidates):
+        for one, other in pairwise(chain):
+            beside.setdefault(one, []).append(other)
+            beside.setdefault(other, []).append(one)
+    return beside
+
+
 def _seen(question: Question, holding: Sequence[int]) -> list[bool]:
     seen = []
     place = 0
@@ -221,8 +243,8 @@ def _seen(question: Question, holding: Sequence[int]) -> list[bool]:
 
 
 def _covered(weights: Sequence[float], words: frozenset[int]) -> float:
-    total = sum(weights)
-    return sum(weights[i] for i in words) / total if total else 0.0
+    total = sum(weights) if words else 0.0
+    return sum([weights[i] for i in words]) / total if total else 0.0
 
 
 def _sigmoid(x: float) -> float:

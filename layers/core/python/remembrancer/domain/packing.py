@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from remembrancer.domain.terms import text_terms
 
@@ -10,11 +10,13 @@ ALIKE = 0.9
 """Jaccard likeness of the sets of terms from which two texts say the same."""
 
 
-def distinct(texts: Sequence[str], authors: Sequence[str | None]) -> list[int]:
-    """Indexes of the texts to keep, in order: a text goes when an earlier one by the same author has nearly the
-    same words and exactly the same numbers."""
+def distinct(texts: Sequence[str], authors: Sequence[str | None], limit: int) -> list[int]:
+    """Indexes of the first `limit` texts to keep, in order: a text goes when an earlier one by the same author has
+    nearly the same words and exactly the same numbers."""
     kept: list[tuple[int, frozenset[str], frozenset[str]]] = []
     for index, text in enumerate(texts):
+        if len(kept) == limit:
+            break
         words = frozenset(text_terms(text).words)
         numbers = frozenset(word for word in words if any(c.isdigit() for c in word))
         alike = any(
@@ -37,11 +39,6 @@ def pack(sizes: Sequence[int], budget: int | None) -> tuple[list[int], int]:
             chosen.append(index)
             used += size
     return chosen, used
-
-
-def sizes(texts: Sequence[str], count_tokens: Callable[[str], int]) -> list[int]:
-    """Tokens of each text in the contract's tokenizer."""
-    return [count_tokens(text) for text in texts]
 
 
 def _likeness(a: frozenset[str], b: frozenset[str]) -> float:

@@ -9,6 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
+from operator import mul
 from typing import Any
 from uuid import UUID
 
@@ -17,8 +19,9 @@ from remembrancer.domain.recall_weights import RANKING
 
 OFFSETS = (1, -1, 2, -2)
 """Neighbours in the source with a weight of their own: what follows an answer, what it answers."""
-WIDE = (3, -3, 4, -4, 5, -5)
+WIDE = (3, -3)
 """Neighbours that count together: whether the talk is about it."""
+REACH = max(WIDE)
 
 FEATURES = (
     "cosine",
@@ -80,51 +83,67 @@ class Candidate:
         )
 
 
-def neighbours(candidates: Sequence[Candidate]) -> list[dict[int, int]]:
-    """For each candidate the index of the one at each offset (-5..5) in its source, where there is one."""
-    order: dict[int, list[int]] = {}
+def chains(candidates: Sequence[Candidate]) -> list[list[int]]:
+    """The indexes of the candidates of each source, in their order there."""
+    found: dict[int, list[int]] = {}
     for index, candidate in enumerate(candidates):
         if candidate.source_key is not None and candidate.sequence is not None:
-            order.setdefault(candidate.source_key, []).append(index)
-    around: list[dict[int, int]] = [{} for _ in candidates]
-    for indexes in order.values():
-        indexes.sort(key=lambda i: (candidates[i].sequence, candidates[i].memory_id, candidates[i].ordinal))
-        for place, index in enumerate(indexes):
-            for offset in (*OFFSETS, *WIDE):
-                if 0 <= place + offset < len(indexes):
-                    around[index][offset] = indexes[place + offset]
-    return around
+            found.setdefault(candidate.source_key, []).append(index)
+    for chain in found.values():
+        chain.sort(key=lambda i: (candidates[i].sequence, candidates[i].memory_id.int, candidates[i].ordinal))
+    return list(found.values())
 
 
 def features(question: Question, candidates: Sequence[Candidate]) -> list[list[float]]:
     """One row a candidate, in the order of FEATURES. Leg scores are shares of the best of their leg."""
     near = _shares([candidate.cosine for candidate in candidates])
     said = _shares([candidate.bm25 for candidate in candidates])
-    mixed = [(a + b) / 2 for a, b in zip(near, said, strict=True)]
+    beside, after_question = _beside(candidates, near, said)
+    named = {a: float(mentions(question.name_words, a)) for a in {c.author for c in candidates}}
     rows = []
-    for index, (candidate, beside) in enumerate(zip(candidates, neighbours(candidates), strict=True)):
-        row = [near[index], said[index]]
-        for offset in OFFSETS:
-            other = beside.get(offset)
-            row += [0.0, 0.0] if other is None else [near[other], said[other]]
-        before = beside.get(-1)
-        row += [
-            sum(mixed[beside[offset]] for offset in WIDE if offset in beside),
-            float(mentions(question.name_words, candidate.author)),
-            math.log1p(candidate.words),
-            float(candidate.asks),
-            float(before is not None and candidates[before].asks),
-            float(question.asks_when and candidate.dated),
-            float(any(period.holds(candidate.happened) for period in question.periods)),
-            candidate.graph,
-        ]
-        rows.append(row)
+    for index, candidate in enumerate(candidates):
+        in_period = any(period.holds(candidate.happened) for period in question.periods)
+        rows.append(
+            [
+                near[index],
+                said[index],
+                *beside[index],
+                named[candidate.author],
+                math.log1p(candidate.words),
+                float(candidate.asks),
+                after_question[index],
+                float(question.asks_when and candidate.dated),
+                float(in_period),
+                candidate.graph,
+            ]
+        )
     return rows
+
+
+def _beside(
+    candidates: Sequence[Candidate], near: Sequence[float], said: Sequence[float]
+) -> tuple[list[Sequence[float]], list[float]]:
+    """What stands beside each candidate in its source: the leg scores at OFFSETS and the sum of those at WIDE;
+    and whether a question stands before it."""
+    alone: Sequence[float] = (0.0,) * (2 * len(OFFSETS) + 1)
+    scores = [alone] * len(candidates)
+    asked = [0.0] * len(candidates)
+    edge = [0.0] * REACH
+    for chain in chains(candidates):
+        n = [*edge, *(near[i] for i in chain), *edge]
+        s = [*edge, *(said[i] for i in chain), *edge]
+        for place, index in enumerate(chain, start=REACH):
+            row = [leg[place + offset] for offset in OFFSETS for leg in (n, s)]
+            row.append(sum([n[place + offset] + s[place + offset] for offset in WIDE]) / 2)
+            scores[index] = row
+        for before, index in pairwise(chain):
+            asked[index] = float(candidates[before].asks)
+    return scores, asked
 
 
 def scores(rows: Sequence[Sequence[float]]) -> list[float]:
     """The linear score of each row of `features`."""
-    return [sum(w * x for w, x in zip(_WEIGHTS, row, strict=True)) for row in rows]
+    return [sum(map(mul, _WEIGHTS, row)) for row in rows]
 
 
 def contributions(row: Sequence[float]) -> dict[str, float]:

@@ -28,7 +28,7 @@ from remembrancer.flows.decide import public_id
 from remembrancer.store import conflicts, graph, graph_read, memories, search, visibility
 from remembrancer.store.database import Row, Unit
 
-LEG = 60
+LEG = 30
 """Candidates a leg gives to the ranking; at least twice the limit."""
 
 
@@ -125,15 +125,17 @@ def _judged(
 ) -> Ranked:
     if not candidates:
         return Ranked(question, found, candidates, features, scores, best, {}, 0.0, [])
-    answer = abstention.answer_features(question, candidates, scores, found.holding, found.passages)
+    covering = abstention.coverage(question, candidates, found.holding, found.passages)
+    answer = abstention.answer_features(question, candidates, scores, found.holding, covering)
     probability = abstention.answer_probability(answer)
-    authors = sorted({candidate.author for candidate in candidates if candidate.author})
-    weights = abstention.word_weights(question, found.holding, found.passages, authors)
-    covered = abstention.coverages(question, weights, candidates)
     relevance = [
         abstention.hit_probability(
             abstention.hit_features(
-                probability, scores[best[0]] - scores[index], place, candidates[index].cosine, covered[index]
+                probability,
+                scores[best[0]] - scores[index],
+                place,
+                candidates[index].cosine,
+                covering.shares[index],
             )
         )
         for place, index in enumerate(best, start=1)
@@ -289,13 +291,11 @@ def _hits(
     wanted: Sequence[tuple[int, float]],
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """The hits that fit, with what lies around them when asked and affordable; {tokens, omitted}."""
-    chosen = [ranked.candidates[index] for index, _ in wanted]
     rows = search.hydrate(unit, [ranked.found.rows[index] for index, _ in wanted])
     by_passage = {row["passage_id"]: row for row in rows}
-    rows = [by_passage[c.passage_id] for c in chosen if c.passage_id in by_passage]
-    keep = packing.distinct([row["content"] for row in rows], [row["author"] for row in rows])[
-        : request.limit
-    ]
+    passages = [ranked.candidates[index].passage_id for index, _ in wanted]
+    rows = [by_passage[passage] for passage in passages if passage in by_passage]
+    keep = packing.distinct([row["content"] for row in rows], [row["author"] for row in rows], request.limit)
     rows = [rows[place] for place in keep]
     shown = _shown(unit, rows)
     count = services.embedder.count_tokens
@@ -332,13 +332,13 @@ def _add_context(
     found = search.context(
         unit, [row["memory_id"] for row in rows], spaces, request.context, request.known_at, view
     )
-    reveal = unit.principal.sees_pii
     taken = {row["memory_id"] for row in rows}
     for hit, row in zip(hits, rows, strict=True):
         hit["context"] = []
         for turn in found.get(row["memory_id"], []):
             if turn["memory_id"] in taken:
                 continue
+            reveal = render.reveals(unit, "mem", turn)
             text = render.clean(turn["content"], reveal_pii=reveal)
             size = services.embedder.count_tokens(text)
             if request.token_budget is not None and tokens + size > request.token_budget:
@@ -360,7 +360,7 @@ def _add_context(
 
 
 def _ranks(ranked: Ranked) -> list[dict[str, int]]:
-    """The rank of each candidate in each leg that found it, from 1."""
+    """The rank of each candidate in each leg that found it, from 1; equals in the order they came, by passage."""
     ranks: list[dict[str, int]] = [{} for _ in ranked.candidates]
     legs = {
         "vector": [c.cosine for c in ranked.candidates],
@@ -368,7 +368,7 @@ def _ranks(ranked: Ranked) -> list[dict[str, int]]:
         "graph": [c.graph for c in ranked.candidates],
     }
     for leg, values in legs.items():
-        order = sorted(range(len(values)), key=lambda i: (-values[i], ranked.candidates[i].passage_id))
+        order = sorted(range(len(values)), key=values.__getitem__, reverse=True)
         for place, index in enumerate(order, start=1):
             if leg == "vector" or values[index] > 0:
                 ranks[index][leg] = place
@@ -427,9 +427,9 @@ def _shown(unit: Unit, rows: list[Row]) -> list[dict[str, Any]]:
     ids = [row["memory_id"] for row in rows]
     edges = graph.supported_by(unit, ids)
     opposed = conflicts.of(unit, ids)
-    reveal = unit.principal.sees_pii
     shown = []
     for row in rows:
+        reveal = render.reveals(unit, "mem", row)
         memory = render.memory(row, unit.principal.team_space, reveal_pii=reveal)
         memory["relationships"] = render.relationships(edges.get(row["memory_id"], []), reveal_pii=reveal)
         memory["conflicts"] = [_opposed(unit, conflict) for conflict in opposed.get(row["memory_id"], [])]
@@ -444,5 +444,7 @@ def _opposed(unit: Unit, conflict: Row) -> dict[str, Any]:
         "conflict_id": format_id("con", conflict["conflict_id"]),
         "reason": conflict["reason"],
         "memory_id": format_id("mem", conflict["other_id"]),
-        "text": None if other is None else render.clean(other["content"], reveal_pii=unit.principal.sees_pii),
+        "text": None
+        if other is None
+        else render.clean(other["content"], reveal_pii=render.reveals(unit, "mem", other)),
     }

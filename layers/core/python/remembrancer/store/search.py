@@ -47,13 +47,13 @@ def neighbours(unit: Unit, space_id: UUID, vectors: Vectors, contract: str, limi
     return sorted(found.values(), key=lambda row: (-row["cosine"], row["memory_id"]))[:limit]
 
 
-EXACT_MAX = 3_000
+EXACT_MAX = 2_000
 """Up to so many memories that pass the filters, every one is compared; above, the indexes choose the candidates."""
-CANDIDATE_PASSAGES = 4_000
+CANDIDATE_PASSAGES = 2_000
 """About how many passages the term index may bring: the rarest words of the query choose them."""
-REACH = 5
+REACH = 3
 """A candidate's score depends on so many passages before and after it in its source."""
-NEAR = 30
+NEAR = 12
 """How many of the best of each leg bring what lies around them."""
 EF_SEARCH = 200
 
@@ -92,9 +92,10 @@ class Asking:
 
 @dataclass(frozen=True)
 class Found:
-    """`rows` = {space_id, passage_id, memory_id, version, ordinal, span_start, span_end, words, asks, dated, author, source_key,
-    sequence, happened, cosine, tf, bm25}: candidates of all legs and what lies around the best of them.
-    `passages` and `holding` (one number a form) are the statistics that ranked them; `exact` tells how."""
+    """`rows` = {space_id, passage_id, memory_id, version, ordinal, span_start, span_end, words, asks, dated, author,
+    source_key, sequence, happened, cosine, tf, bm25}: candidates of all legs and what lies around the best of them,
+    by passage_id. `passages` and `holding` (one number a form) are the statistics that ranked them; `exact` tells
+    how."""
 
     rows: list[Row]
     passages: int
@@ -105,9 +106,10 @@ class Found:
 def search(unit: Unit, asking: Asking, filters: Filters) -> Found:
     """The candidates of the vector, the lexical and the graph leg, each under the filters and the visibility."""
     parameters = _parameters(unit, asking, filters)
-    if _count(unit, filters, parameters) <= EXACT_MAX:
+    counts = _counts(unit, filters, parameters)
+    if sum(counts) <= EXACT_MAX:
         return _exact(unit, asking, filters, parameters)
-    return _indexed(unit, asking, filters, parameters)
+    return _indexed(unit, asking, filters, parameters, [count > EXACT_MAX for count in counts])
 
 
 _NARROW = """
@@ -122,13 +124,28 @@ _ASKED = "(case p.space_id when %(space_0)s then %(terms_0)s::bigint[] else %(te
 _TF = f"""case when p.terms && {_ASKED} then
   array(select cardinality(array_positions(p.terms, asked.term))
         from unnest({_ASKED}) with ordinality as asked(term, place) order by asked.place) end"""
-_ROW = """p.space_id, p.passage_id, p.memory_id, v.version, p.ordinal, p.span_start, p.span_end, p.words, p.asks, p.dated, m.author,
-  m.source_key, m.sequence, coalesce(m.observed_at, m.created_at) as happened"""
+_PASSAGE = (
+    "p.space_id, p.passage_id, p.memory_id, p.ordinal, p.span_start, p.span_end, p.words, p.asks, p.dated"
+)
+_MEMORY = (
+    """v.version, m.author, m.source_key, m.sequence, coalesce(m.observed_at, m.created_at) as happened"""
+)
 
 
-def _bm25(tf: str, words: str, idf: str, average: str) -> str:
-    return f"""coalesce((select sum(t.idf * t.f * {K1 + 1} / (t.f + {K1} * ({1 - B} + {B} * {words} / {average})))
-      from unnest({tf}, {idf}) as t(f, idf) where t.f > 0), 0)"""
+def _bm25(idf: str, average: str) -> str:
+    """Of a passage p."""
+    return f"""coalesce((select sum(asked.idf * t.f * {K1 + 1} / (t.f + {K1} * ({1 - B} + {B} * p.words / {average})))
+      from unnest({_ASKED}, {idf}) as asked(term, idf)
+      cross join lateral (values (cardinality(array_positions(p.terms, asked.term)))) as t(f)
+      where asked.term = any (p.terms)), 0)"""
+
+
+def _seen(columns: str, visible: str) -> str:
+    """What is asked of the memory of a passage p, when it may be seen: a subquery that the planner leaves where
+    it stands, since it misjudges by far how many rows pass the policies."""
+    return f"""(select {columns} from memory m
+      join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
+      where m.tenant_id = %(tenant)s and m.memory_id = p.memory_id and {visible} limit 1)"""
 
 
 def _parameters(unit: Unit, asking: Asking, filters: Filters) -> dict[str, Any]:
@@ -144,7 +161,6 @@ def _parameters(unit: Unit, asking: Asking, filters: Filters) -> dict[str, Any]:
         "vector": vector_text(asking.vector),
         "contract": asking.contract,
         "width": asking.width,
-        "near": NEAR,
         "graph": list(asking.graph),
         "excluded": [number for space in spaces for number in scoped(space, filters.excluded)],
         **filters.view,
@@ -159,11 +175,13 @@ def _parameters(unit: Unit, asking: Asking, filters: Filters) -> dict[str, Any]:
 
 
 def _visible(filters: Filters) -> str:
-    """The one predicate of every leg: tenant, space, view, narrowing, phrases, exclusions."""
-    wanted = [
-        "p.tenant_id = %(tenant)s",
-        visibility.recallable(known_at=filters.known_at, decayed=filters.decayed),
-    ]
+    """The one predicate of every leg on a memory: view and narrowing; tenant and space are policies."""
+    return visibility.recallable(known_at=filters.known_at, decayed=filters.decayed) + _NARROW
+
+
+def _worded(filters: Filters) -> str:
+    """The same on a passage: phrases and exclusions."""
+    wanted = ["true"]
     for number, alternatives in enumerate(filters.phrases):
         choices = range(len(filters.spaces) * len(alternatives))
         any_of = " or ".join(
@@ -174,61 +192,96 @@ def _visible(filters: Filters) -> str:
         wanted.append(f"({any_of})")
     if filters.excluded:
         wanted.append("not (p.terms && %(excluded)s::bigint[])")
-    return " and ".join(wanted) + _NARROW
+    return " and ".join(wanted)
 
 
-def _count(unit: Unit, filters: Filters, parameters: Mapping[str, Any]) -> int:
-    """Memories that the filters leave, live or not, counted to just above EXACT_MAX; sets up the vector search."""
+def _counts(unit: Unit, filters: Filters, parameters: Mapping[str, Any]) -> list[int]:
+    """Memories of each space that the filters leave, live or not, counted to just above EXACT_MAX; sets up the
+    vector search."""
     row = unit.row(
         f"""
-        select set_config('hnsw.ef_search', '{EF_SEARCH}', true), (select count(*) from (
-          select from memory m where m.tenant_id = %(tenant)s and m.space_id = any (%(spaces)s::uuid[]) {_NARROW}
-          limit {EXACT_MAX + 1}) as narrowed) as memories
+        select set_config('hnsw.ef_search', '{EF_SEARCH}', true), array(
+          select (select count(*) from (
+            select from memory m where m.tenant_id = %(tenant)s and m.space_id = s.space_id {_NARROW}
+            limit {EXACT_MAX + 1}) as narrowed)
+          from unnest(%(spaces)s::uuid[]) with ordinality as s(space_id, place) order by s.place) as memories
         """,
         parameters,
     )
     assert row is not None
-    counted: int = row["memories"]
+    counted: list[int] = row["memories"]
     return counted
+
+
+# The memories that lie around those of `near` in their source.
+_AROUND = f"""
+near as (
+  select distinct m.space_id, m.source_key, m.sequence, m.memory_id
+  from (select memory_id from nearest where place <= {NEAR} union select memory_id from said where place <= {NEAR}) best
+  cross join lateral (select m.space_id, m.source_key, m.sequence, m.memory_id from memory m
+    where m.tenant_id = %(tenant)s and m.memory_id = best.memory_id
+      and m.source_key is not null and m.sequence is not null offset 0) m
+), around as (
+  select x.memory_id from near n cross join lateral (
+    (select m.memory_id from memory m where m.tenant_id = %(tenant)s and m.space_id = n.space_id
+       and m.source_key = n.source_key and (m.sequence, m.memory_id) < (n.sequence, n.memory_id)
+       and m.source_key is not null and m.sequence is not null
+     order by m.sequence desc, m.memory_id desc limit {REACH})
+    union all
+    (select m.memory_id from memory m where m.tenant_id = %(tenant)s and m.space_id = n.space_id
+       and m.source_key = n.source_key and (m.sequence, m.memory_id) > (n.sequence, n.memory_id)
+       and m.source_key is not null and m.sequence is not null
+     order by m.sequence, m.memory_id limit {REACH})
+  ) x
+)"""
 
 
 def _exact(unit: Unit, asking: Asking, filters: Filters, parameters: Mapping[str, Any]) -> Found:
     """Every passage is compared; the statistics are those of what this reader sees at this moment."""
+    # Row level security names the visible spaces already: naming them again would square their share of the rows
+    # in the planner's estimate.
+    every = set(filters.spaces) == set(unit.principal.visible_spaces)
+    within = "" if every else "and m.space_id = any (%(spaces)s::uuid[])"
     rows = unit.rows(
         f"""
-        with pool as materialized (
-          select {_ROW}, 1 - (p.embedding <=> %(vector)s::halfvec) as cosine, {_TF} as tf
-          from passage p {visibility.JOIN}
-          where p.space_id = any (%(spaces)s::uuid[]) and p.contract = %(contract)s and {_visible(filters)}
+        with seen as materialized (
+          select m.memory_id, {_MEMORY} from memory m
+          join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
+          where m.tenant_id = %(tenant)s {within} and {_visible(filters)}
+        ), pool as materialized (
+          select {_PASSAGE}, m.version, m.author, m.source_key, m.sequence, m.happened,
+                 1 - (p.embedding <=> %(vector)s::halfvec) as cosine,
+                 case when p.terms && {_ASKED} then p.terms end as terms
+          from seen m join passage p on p.tenant_id = %(tenant)s and p.memory_id = m.memory_id
+          where p.space_id = any (%(spaces)s::uuid[]) and p.contract = %(contract)s and {_worded(filters)}
         ), size as (
           select count(*) as passages, coalesce(nullif(avg(words), 0), 1)::float8 as average from pool
         ), holding as (
-          select asked.place, coalesce(h.n, 0) as n from generate_series(1, %(forms)s) as asked(place)
-          left join (select t.place, count(*) as n from pool, unnest(pool.tf) with ordinality as t(f, place)
-                     where t.f > 0 group by t.place) h using (place)
+          select place, coalesce(held.n, 0) as n from generate_series(1, %(forms)s) as every(place)
+          left join (select asked.place, count(*) as n from pool p
+                     cross join unnest({_ASKED}) with ordinality as asked(term, place)
+                     where p.terms is not null and asked.term = any (p.terms) group by asked.place) held using (place)
         ), weights as (
           select array_agg(h.n order by h.place) as holding,
                  array_agg(ln(1 + (s.passages - h.n + 0.5) / (h.n + 0.5)) order by h.place) as idf
           from holding h, size s
-        ), scored as (
-          select pool.*, case when tf is null then 0 else
-            {_bm25("pool.tf", "pool.words", "w.idf", "s.average")} end as bm25,
-            row_number() over (partition by source_key order by sequence, memory_id, ordinal) as place
-          from pool, size s, weights w
-        ), ranked as (
-          select *, row_number() over (order by cosine desc, passage_id) as by_cosine,
-                 row_number() over (order by bm25 desc, passage_id) as by_bm25
-          from scored
-        ), near as (
-          select source_key, place from ranked
-          where source_key is not null and sequence is not null
-            and (by_cosine <= %(near)s or (by_bm25 <= %(near)s and bm25 > 0))
-        )
-        select r.*, s.passages, w.holding from ranked r, size s, weights w
-        where r.by_cosine <= %(width)s or (r.by_bm25 <= %(width)s and r.bm25 > 0)
-           or r.memory_id = any (%(graph)s::uuid[])
-           or (r.source_key, r.place) in (
-             select n.source_key, n.place + step from near n, generate_series(-{REACH}, {REACH}) as around(step))
+        ), matched as materialized (
+          select p.passage_id, p.memory_id, {_bm25("w.idf", "s.average")} as bm25
+          from pool p, size s, weights w where p.terms is not null
+        ), nearest as (
+          select memory_id, passage_id, row_number() over () as place
+          from (select * from pool order by cosine desc, passage_id limit %(width)s) as n
+        ), said as (
+          select memory_id, passage_id, row_number() over () as place
+          from (select * from matched order by bm25 desc, passage_id limit %(width)s) as n
+        ), {_AROUND}
+        select {_PASSAGE}, p.version, p.author, p.source_key, p.sequence, p.happened, p.cosine,
+               {_TF} as tf, case when p.terms is null then 0 else {_bm25("w.idf", "s.average")} end as bm25,
+               s.passages, w.holding
+        from pool p cross join size s cross join weights w
+        where p.passage_id in (select passage_id from nearest union all select passage_id from said)
+           or p.memory_id in (select memory_id from around union all select unnest(%(graph)s::uuid[]))
+        order by p.passage_id
         """,
         {**parameters, "forms": len(asking.forms)},
     )
@@ -237,80 +290,57 @@ def _exact(unit: Unit, asking: Asking, filters: Filters, parameters: Mapping[str
     return Found(rows, rows[0]["passages"], rows[0]["holding"] or [], True)
 
 
-def _indexed(unit: Unit, asking: Asking, filters: Filters, parameters: Mapping[str, Any]) -> Found:
-    """The nearest by HNSW, the lexically best of those that the rarest words bring; then what lies around."""
+def _indexed(
+    unit: Unit, asking: Asking, filters: Filters, parameters: Mapping[str, Any], large: Sequence[bool]
+) -> Found:
+    """The nearest by HNSW (of a space that is not `large`: by comparing all), the lexically best of those that the
+    rarest words bring; then what lies around."""
     known = terms.statistics(unit, filters.spaces, asking.forms)
     wanted = terms.choose(known, len(asking.forms), CANDIDATE_PASSAGES)
-    visible = _visible(filters)
+    visible, worded = _visible(filters), _worded(filters)
+    idf, average = "%(idf)s::float8[]", "%(average)s::float8"
+    # Adding nothing to the distance keeps a small space out of the index, which would search its neighbours.
     nearest = " union all ".join(
-        f"""(select p.space_id, p.passage_id, p.memory_id, p.embedding <=> %(vector)s::halfvec as distance
-           from passage p {visibility.JOIN}
-           where p.space_id = %(in_{place})s and p.contract = %(contract)s and {visible}
-           order by p.embedding <=> %(vector)s::halfvec limit %(width)s)"""
-        for place in range(len(filters.spaces))
-    )
-    brought = " union all ".join(
-        f"""select %(tenant)s::uuid as tenant_id, %(in_{place})s::uuid as space_id, c.*
-           from rem_passages_with(%(in_{place})s, %(wanted_{place})s::bigint[]) c"""
-        for place in range(len(filters.spaces))
+        f"""(select p.passage_id, p.memory_id, p.space_id, p.embedding <=> %(vector)s::halfvec as distance
+           from passage p
+           where p.tenant_id = %(tenant)s and p.space_id = %(in_{place})s and p.contract = %(contract)s
+             and {worded} and {_seen("true", visible)}
+           order by (p.embedding <=> %(vector)s::halfvec) {"" if indexed else "+ 0"} limit %(width)s)"""
+        for place, indexed in enumerate(large)
     )
     given = {
         **parameters,
         "idf": known.idf,
         "average": known.average,
         **{f"in_{place}": space for place, space in enumerate(filters.spaces)},
-        **{
-            f"wanted_{place}": scoped(space, [asking.forms[index] for index in wanted])
-            for place, space in enumerate(filters.spaces)
-        },
+        "wanted": [n for space in filters.spaces for n in scoped(space, [asking.forms[i] for i in wanted])],
     }
     rows = unit.rows(
         f"""
         with nearest as materialized (
-          select *, row_number() over (order by distance, passage_id) as by_cosine from ({nearest}) as n
+          select *, row_number() over (order by distance, passage_id) as place from ({nearest}) as n
         ), said as materialized (
-          select c.space_id, c.passage_id, c.memory_id,
-                 row_number() over (order by c.bm25 desc, c.passage_id) as by_bm25
-          from (
-            select p.space_id, p.passage_id, p.memory_id,
-                   {_bm25("p.tf", "p.words", "%(idf)s::float8[]", "%(average)s::float8")} as bm25
-            from (select p.*, {_TF} as tf from ({brought}) p) p {visibility.JOIN} where {visible}
-            order by bm25 desc, p.passage_id limit %(width)s
-          ) c
-        ), near as (
-          select m.space_id, m.source_key, m.sequence, m.memory_id
-          from (select memory_id from nearest where by_cosine <= %(near)s
-                union select memory_id from said where by_bm25 <= %(near)s) best
-          join memory m on m.tenant_id = %(tenant)s and m.memory_id = best.memory_id
-          where m.source_key is not null and m.sequence is not null
-        ), around as (
-          select x.memory_id from near n cross join lateral (
-            (select m.memory_id from memory m where m.tenant_id = %(tenant)s and m.space_id = n.space_id
-               and m.source_key = n.source_key and (m.sequence, m.memory_id) < (n.sequence, n.memory_id)
-             order by m.sequence desc, m.memory_id desc limit {REACH})
-            union all
-            (select m.memory_id from memory m where m.tenant_id = %(tenant)s and m.space_id = n.space_id
-               and m.source_key = n.source_key and (m.sequence, m.memory_id) > (n.sequence, n.memory_id)
-             order by m.sequence, m.memory_id limit {REACH})
-          ) x
-        ), chosen as (
+          select p.space_id, p.passage_id, p.memory_id, row_number() over () as place
+          from (select p.*, {_bm25(idf, average)} as bm25
+                from rem_passages_with(%(spaces)s::uuid[], %(wanted)s::bigint[]) p
+                order by bm25 desc, passage_id) p
+          where {worded} and {_seen("true", visible)} limit %(width)s
+        ), {_AROUND}, chosen as (
           select p.space_id, p.passage_id from (
             select memory_id from around union select unnest(%(graph)s::uuid[])
-          ) a join passage p on p.tenant_id = %(tenant)s and p.space_id = any (%(spaces)s::uuid[])
-                            and p.memory_id = a.memory_id
+          ) a cross join lateral (select p.space_id, p.passage_id from passage p where p.tenant_id = %(tenant)s
+              and p.space_id = any (%(spaces)s::uuid[]) and p.memory_id = a.memory_id offset 0) p
           union select space_id, passage_id from nearest
           union select space_id, passage_id from said
         )
-        select c.*, n.by_cosine, s.by_bm25,
-               {_bm25("c.tf", "c.words", "%(idf)s::float8[]", "%(average)s::float8")} as bm25
-        from (
-          select {_ROW}, 1 - (p.embedding <=> %(vector)s::halfvec) as cosine, {_TF} as tf
-          from chosen join passage p on p.tenant_id = %(tenant)s and p.space_id = chosen.space_id
-                                    and p.passage_id = chosen.passage_id
-          {visibility.JOIN} where {visible}
-        ) c
-        left join nearest n using (passage_id)
-        left join said s using (passage_id)
+        select {_PASSAGE}, m.*, 1 - (p.embedding <=> %(vector)s::halfvec) as cosine, {_TF} as tf,
+               {_bm25(idf, average)} as bm25
+        from chosen
+        cross join lateral (select p.* from passage p where p.tenant_id = %(tenant)s
+            and p.space_id = any (%(spaces)s::uuid[]) and p.space_id = chosen.space_id
+            and p.passage_id = chosen.passage_id and {worded} offset 0) p
+        cross join lateral {_seen(_MEMORY, visible)} m
+        order by p.passage_id
         """,
         given,
     )

@@ -48,6 +48,17 @@ create index passage_by_space on passage (tenant_id, space_id);
 create index passage_terms on passage using gin (terms);
 create index passage_embedding on passage using hnsw (embedding halfvec_cosine_ops);
 
+-- A space has one tenant: without this the planner multiplies their shares and expects a handful of rows where
+-- there are thousands.
+create statistics memory_of_space (dependencies) on tenant_id, space_id from memory;
+create statistics memory_version_of_space (dependencies) on tenant_id, space_id from memory_version;
+do $$
+begin
+  for part in 0..15 loop
+    execute format('create statistics passage_%s_of_space (dependencies) on tenant_id, space_id from passage_%s', part, part);
+  end loop;
+end $$;
+
 -- How many passages of a space hold a term: of what is live, by the scheduled job alone (never by a write).
 create table term_stats (
   tenant_id uuid not null,
@@ -107,12 +118,13 @@ grant execute on function list_tenants() to rem_statistics;
 -- Array operators are not leakproof, so row level security would keep the term index from being used. This
 -- function looks the terms up past the policies, for the tenant and the spaces of the transaction alone; the
 -- caller joins the rows to `memory` under its policies.
-create function rem_passages_with(p_space uuid, p_terms bigint[])
-returns table (passage_id uuid, memory_id uuid, terms bigint[], words int)
+create function rem_passages_with(p_spaces uuid[], p_terms bigint[])
+returns table (space_id uuid, passage_id uuid, memory_id uuid, terms bigint[], words int)
 language sql stable security definer rows 1000 set search_path = public, pg_temp
 as $$
-  select p.passage_id, p.memory_id, p.terms, p.words from passage p
-  where p.tenant_id = rem_tenant() and p.space_id = p_space and p_space = any (rem_spaces()) and p.terms && p_terms
+  select p.space_id, p.passage_id, p.memory_id, p.terms, p.words from passage p
+  where p.tenant_id = rem_tenant() and p.space_id = any (p_spaces) and p.space_id = any (rem_spaces())
+    and p.terms && p_terms
 $$;
 -- Whether the terms hold these, one after the other.
 create function rem_holds_phrase(p_terms bigint[], p_phrase bigint[]) returns boolean language sql immutable parallel safe
@@ -120,9 +132,9 @@ create function rem_holds_phrase(p_terms bigint[], p_phrase bigint[]) returns bo
                  where p_terms[found.at : found.at + cardinality(p_phrase) - 1] = p_phrase);
 
 grant create on schema public to rem_definer;
-alter function rem_passages_with(uuid, bigint[]) owner to rem_definer;
+alter function rem_passages_with(uuid[], bigint[]) owner to rem_definer;
 revoke create on schema public from rem_definer;
 grant select (tenant_id, space_id, passage_id, memory_id, terms, words) on passage to rem_definer;
 create policy definer_reads on passage for select to rem_definer using (true);
-revoke execute on function rem_passages_with(uuid, bigint[]) from public;
-grant execute on function rem_passages_with(uuid, bigint[]) to rem_recall;
+revoke execute on function rem_passages_with(uuid[], bigint[]) from public;
+grant execute on function rem_passages_with(uuid[], bigint[]) to rem_recall;
