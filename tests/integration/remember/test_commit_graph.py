@@ -180,6 +180,15 @@ def test_a_value_is_corrected(desk: Desk) -> None:
     assert [v["value"]["value"] for v in history(desk, old["relationship_id"])] == ["36", "37"]
 
 
+def test_a_value_is_the_same_in_another_unit_and_kept_as_it_was_written(desk: Desk) -> None:
+    run = split(desk.tell("Ada", "ran", {"type": "number", "value": 5, "unit": "km"}))
+    again = split(desk.tell("Ada", "ran", {"type": "number", "value": "5000.0", "unit": "metres"}))
+    assert run["object"]["value"] == {"type": "number", "value": "5000", "unit": "meter", "original": "5 km"}
+    assert again["relationship_id"] == run["relationship_id"]
+    cost = split(desk.tell("Ada", "paid", {"type": "number", "value": 5, "unit": "EUR"}))
+    assert cost["object"]["value"] == {"type": "number", "value": "5", "unit": "EUR", "original": "5"}
+
+
 def test_a_correction_of_another_version_or_of_nothing_is_stale(desk: Desk) -> None:
     old = split(desk.tell("Ada", "works_at", "Acme"))
     for target in (

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from remembrancer.domain.assessment import Assessment, Register
+from remembrancer.domain.assessment import Assessment, Register, ValueView
 from remembrancer.domain.digests import content_sha
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.memory import NewMemory, Passages, origin_of
@@ -40,6 +40,7 @@ from remembrancer.domain.remember_plan import (
 from remembrancer.domain.remember_requests import CONTRACT_VERSION, RememberRequest
 from remembrancer.domain.scoring import confidence
 from remembrancer.domain.time_rules import Window
+from remembrancer.domain.units import in_base_unit
 from remembrancer.flows import render
 from remembrancer.flows.admit import DEFAULT_DOMAIN
 from remembrancer.flows.instants import instant
@@ -489,19 +490,13 @@ class _Commit:
         self, edge: EdgePlan, subject: UUID, target: UUID | None, *, corrects: Correction | None
     ) -> Said:
         sent = self._request.relationships[edge.proposal]
-        value = edge.value
+        value, original = (None, None) if edge.value is None else _value(edge.value)
         return Said(
-            Statement(
-                subject,
-                edge.predicate,
-                target,
-                None if value is None else Value(value.type, value.text, value.unit),
-                sent.polarity,
-            ),
+            Statement(subject, edge.predicate, target, value, sent.polarity),
             sent.valid_from,
             sent.valid_to,
             edge.supports,
-            None if value is None else value.original,
+            original,
             corrects,
         )
 
@@ -696,6 +691,15 @@ _EXPLANATIONS = {
     "opposite_polarity": "One says that it holds, the other that it does not.",
     "other_object": "Only one can hold at a time, and two are stated.",
 }
+
+
+def _value(view: ValueView) -> tuple[Value, str]:
+    """What is stored, a number in the base of its unit, and how it was written."""
+    if view.type != "number":
+        return Value(view.type, view.text, view.unit), view.original
+    number, unit = in_base_unit(view.text, view.unit)
+    written = view.original if unit == view.unit else f"{view.original} {view.unit}"
+    return Value(view.type, number, unit), written
 
 
 def _statement(row: Row) -> Statement:
