@@ -13,7 +13,9 @@ import { readyToSign } from "./signed";
 import { KeyCard, RegisterCard } from "./signing";
 import type { Me, Principal } from "./types";
 
-export function AdminTab({ me }: { me: Me }) {
+const PARTS = { erase: "Erase", subjects: "Data subjects", holds: "Legal holds", keys: "Signing keys" };
+
+export function AdminTab({ me, part }: { me: Me; part: string | undefined }) {
   const held = useSignal<SigningKey | null>(null);
   const people = useSignal<Principal[]>([]);
   const failed = useSignal<string | null>(null);
@@ -28,26 +30,26 @@ export function AdminTab({ me }: { me: Me }) {
     );
   }, []);
   const signing = readyToSign(held.value);
+  const shown = part !== undefined && part in PARTS ? part : "erase";
   return (
     <>
       <Fault why={failed.value} />
-      {signing === null && (
-        <p class="banner">
-          {held.value === null
-            ? "Nothing can be signed in this browser yet: make a key below and have it registered."
-            : "Your key has no id yet: have another admin register it, then enter the id that they get."}
-        </p>
-      )}
+      <nav class="segments" aria-label="Administration">
+        {Object.entries(PARTS).map(([key, name]) => (
+          <a key={key} href={`#/admin/${key}`} aria-current={key === shown ? "page" : undefined}>{name}</a>
+        ))}
+      </nav>
       <div class="admin">
-        <div class="sections">
-          <PurgeCard signing={signing} people={people.value} />
-          <DsarCard signing={signing} people={people.value} />
-          <HoldsCard signing={signing} people={people.value} />
-        </div>
-        <div class="sections">
-          <KeyCard me={me} held={held} />
-          <RegisterCard signing={signing} people={people.value} />
-        </div>
+        {signing === null && shown !== "keys" && (
+          <p class="banner">
+            <span>Nothing can be signed in this browser yet. <a href="#/admin/keys">Make a key and have it registered.</a></span>
+          </p>
+        )}
+        {shown === "erase" && <PurgeCard signing={signing} people={people.value} />}
+        {shown === "subjects" && <DsarCard signing={signing} people={people.value} />}
+        {shown === "holds" && <HoldsCard signing={signing} people={people.value} />}
+        {shown === "keys" && <KeyCard me={me} held={held} />}
+        {shown === "keys" && <RegisterCard signing={signing} people={people.value} />}
       </div>
     </>
   );

@@ -117,7 +117,7 @@ function SignedIn() {
       <Banners />
       <main id="main">
         <Title tab={tab} />
-        <Content name={tab?.name} me={me.value} />
+        <Content name={tab?.name} part={hash.value.split("/")[2]} me={me.value} />
       </main>
       <Notices />
       {help.value && <Help />}
@@ -191,7 +191,7 @@ function Banners() {
   );
 }
 
-function Content({ name, me }: { name: string | undefined; me: Me }) {
+function Content({ name, part, me }: { name: string | undefined; part: string | undefined; me: Me }) {
   switch (name) {
     case "queue": return <QueueTab />;
     case "quarantine": return <QuarantineTab />;
@@ -199,7 +199,7 @@ function Content({ name, me }: { name: string | undefined; me: Me }) {
     case "conflicts": return <ConflictsTab />;
     case "decay": return <DecayTab />;
     case "audit": return <AuditTab />;
-    case "admin": return <AdminTab me={me} />;
+    case "admin": return <AdminTab me={me} part={part} />;
     default: return <div class="state"><h2>There is nothing here for you</h2><p class="muted">Ask an admin for the reviewer, auditor or admin capability.</p></div>;
   }
 }

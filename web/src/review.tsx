@@ -86,11 +86,11 @@ function Strip() {
   const seconds = found.median_seconds_to_decide;
   return (
     <aside class={`strip ${found.warning ? "warn" : ""}`} aria-label="Your team's habits">
-      <span>Last {found.days} days: {found.decisions} {found.decisions === 1 ? "decision" : "decisions"}</span>
-      <span>approved {share(found.approve_rate)}</span>
-      <span>edited {share(found.edit_rate)}</span>
-      <span>overridden {share(found.override_rate)}</span>
-      <span>median {seconds === null ? "–" : duration(seconds)}</span>
+      <span>Last {found.days} days: <b>{found.decisions}</b> {found.decisions === 1 ? "decision" : "decisions"}</span>
+      <span>approved <b>{share(found.approve_rate)}</b></span>
+      <span>edited <b>{share(found.edit_rate)}</b></span>
+      <span>overridden <b>{share(found.override_rate)}</b></span>
+      <span>median <b>{seconds === null ? "–" : duration(seconds)}</b></span>
       {found.warning && <strong>More than nine in ten are approved. Is each one read?</strong>}
     </aside>
   );

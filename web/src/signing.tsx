@@ -37,7 +37,9 @@ export function KeyCard({ me, held }: { me: Me; held: Signal<SigningKey | null> 
             </label>
             <button type="submit">Use it</button>
           </form>
-          {key.keyId !== null && (
+          {key.keyId === null ? (
+            <p class="muted">Have another admin register the public key, then enter the id that they get.</p>
+          ) : (
             <p class="muted">Signs as <span class="id">{key.keyId}</span>. A new key works 24 hours after its registration.</p>
           )}
         </>

@@ -8,7 +8,7 @@ import uuid
 import zipfile
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from tests.e2e.review.desk import DESKTOP, PHONE, Desk
 from tests.e2e.review.live import Live
@@ -16,9 +16,15 @@ from tests.e2e.review.live import Live
 pytestmark = pytest.mark.slow
 
 
+def part(desk: Desk, name: str, region: str) -> Locator:
+    """That part of the tab, opened."""
+    desk.page.get_by_role("navigation", name="Administration").get_by_role("link", name=name).click()
+    return desk.page.get_by_role("region", name=region)
+
+
 def with_a_key(desk: Desk, live: Live) -> str:
     """Ada Admin before her tab, her browser's key registered; the public half."""
-    desk.sign_in("Ada Admin")
+    desk.sign_in("Ada Admin", "#/admin/keys")
     desk.button("Make a key").click()
     public = desk.page.get_by_label("Public key, for an admin to register")
     expect(public).to_have_value(re.compile("BEGIN PUBLIC KEY"))
@@ -36,7 +42,7 @@ def test_an_admin_erases_with_a_key_made_in_the_browser(desk: Desk, live: Live) 
     desk.button("Copy").click()
     assert desk.page.evaluate("navigator.clipboard.readText()") == public
 
-    erase = desk.page.get_by_role("region", name="Erase memories")
+    erase = part(desk, "Erase", "Erase memories")
     erase.get_by_role("textbox", name="Memory ids").fill(memory)
     desk.button("Dry run").click()
     expect(desk.page.get_by_text("Would erase 1 memory")).to_be_visible()
@@ -50,6 +56,7 @@ def test_an_admin_erases_with_a_key_made_in_the_browser(desk: Desk, live: Live) 
     desk.look("admin-erased")
 
     # The same key registers another admin's, which waits a day.
+    part(desk, "Signing keys", "Register an admin's key")
     desk.page.get_by_role("combobox", name="Admin").select_option("Ada Admin")
     desk.page.get_by_role("textbox", name="Public key", exact=True).fill(public)
     desk.button("Sign and register").click()
@@ -60,6 +67,7 @@ def test_an_admin_erases_with_a_key_made_in_the_browser(desk: Desk, live: Live) 
     # A key that is not registered signs nothing.
     desk.page.get_by_label("Another key id").fill("key_" + "0" * 32)
     desk.button("Use it").click()
+    part(desk, "Erase", "Erase memories")
     erase.get_by_role("textbox", name="Memory ids").fill(memory)
     desk.allow("status of 401")
     desk.button("Dry run").click()
@@ -68,18 +76,20 @@ def test_an_admin_erases_with_a_key_made_in_the_browser(desk: Desk, live: Live) 
 
 def test_without_a_key_nothing_is_signed(desk: Desk, live: Live) -> None:
     desk.sign_in("Ada Admin")
-    erase = desk.page.get_by_role("region", name="Erase memories")
+    erase = part(desk, "Erase", "Erase memories")
     erase.get_by_role("textbox", name="Memory ids").fill("mem_" + "0" * 32)
     expect(desk.button("Dry run")).to_be_disabled()
-    expect(desk.button("Sign and register")).to_be_disabled()
-    expect(desk.page.get_by_text("Nothing can be signed in this browser yet")).to_be_visible()
     desk.look("admin-without-key", (DESKTOP, PHONE))
+    desk.page.get_by_role("link", name="Make a key and have it registered").click()
+    expect(desk.button("Make a key")).to_be_visible()
+    expect(desk.button("Sign and register")).to_be_disabled()
+    desk.look("admin-keys")
 
 
 def test_what_is_named_after_a_dry_run_needs_another(desk: Desk, live: Live) -> None:
     memory = live.remember("Ada's second goldfish was called Lovelace.", data_subjects=["ada"])
     with_a_key(desk, live)
-    erase = desk.page.get_by_role("region", name="Erase memories")
+    erase = part(desk, "Erase", "Erase memories")
     erase.get_by_role("combobox", name="What").select_option("A data subject")
     erase.get_by_role("textbox", name="Data subject").fill("ada")
     desk.button("Dry run").click()
@@ -96,7 +106,7 @@ def test_what_is_named_after_a_dry_run_needs_another(desk: Desk, live: Live) -> 
 def test_a_legal_hold_is_placed_stops_erasure_and_is_released_by_a_signature(desk: Desk, live: Live) -> None:
     memory = live.remember("Ada's third goldfish was called Byron.")
     with_a_key(desk, live)
-    holds = desk.page.get_by_role("region", name="Legal holds")
+    holds = part(desk, "Legal holds", "Legal holds")
     holds.get_by_role("textbox", name="Memory ids").fill(f"{memory} mem_{'0' * 32}")
     expect(desk.button("Place the hold")).to_be_enabled()
     holds.get_by_label("Case number").fill("CASE-7")
@@ -109,11 +119,12 @@ def test_a_legal_hold_is_placed_stops_erasure_and_is_released_by_a_signature(des
     expect(row).to_contain_text(memory)
     desk.look("admin-held", (DESKTOP, PHONE))
 
-    erase = desk.page.get_by_role("region", name="Erase memories")
+    erase = part(desk, "Erase", "Erase memories")
     erase.get_by_role("textbox", name="Memory ids").fill(memory)
     desk.button("Dry run").click()
     expect(erase).to_contain_text("Would erase 0 memories; 1 on legal hold")
 
+    part(desk, "Legal holds", "Legal holds")
     row.get_by_role("combobox", name="Released because").select_option("placed in error")
     row.get_by_role("button", name="Sign and release").click()
     expect(row).to_contain_text("released")
@@ -125,7 +136,7 @@ def test_a_legal_hold_is_placed_stops_erasure_and_is_released_by_a_signature(des
 
 def test_a_hold_on_a_data_subject_and_a_case_number_that_is_none(desk: Desk, live: Live) -> None:
     desk.sign_in("Ada Admin")
-    holds = desk.page.get_by_role("region", name="Legal holds")
+    holds = part(desk, "Legal holds", "Legal holds")
     holds.get_by_role("combobox", name="What").select_option("A data subject")
     holds.get_by_role("textbox", name="Data subject").fill("grace")
     holds.get_by_label("Case number").fill("of Grace Hopper")
@@ -158,7 +169,7 @@ def test_a_data_subject_gets_a_copy_and_is_erased_with_a_certificate(desk: Desk,
     memory = live.remember("Grace keeps a moth in her logbook.", data_subjects=["grace"])
     live.store_is_there()
     with_a_key(desk, live)
-    card = desk.page.get_by_role("region", name="Requests of data subjects")
+    card = part(desk, "Data subjects", "Requests of data subjects")
     expect(desk.button("Look what is found")).to_be_disabled()
     card.get_by_role("combobox", name="What is done").select_option("Give a copy, then erase")
     card.get_by_role("combobox", name="Law").select_option("CCPA (California)")
@@ -195,7 +206,7 @@ def test_a_data_subject_gets_a_copy_and_is_erased_with_a_certificate(desk: Desk,
 
 def test_a_request_is_registered_with_its_deadline_and_refused_with_a_reason(desk: Desk, live: Live) -> None:
     with_a_key(desk, live)
-    card = desk.page.get_by_role("region", name="Requests of data subjects")
+    card = part(desk, "Data subjects", "Requests of data subjects")
     card.get_by_role("textbox", name="Author").fill("Nobody Known")
     card.get_by_label("Asked on").fill("2026-01-15")
     card.get_by_role("textbox", name="Case number").fill("DSR-2")
