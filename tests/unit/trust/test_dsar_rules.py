@@ -117,7 +117,7 @@ def bundle(text: str) -> dict[str, Any]:
     }
     return {
         "format": "remembrancer-dsar-1", "dsar_id": "dsr_1", "memories": [record], "submissions": [],
-        "proposals": [{"proposal_id": "prop_1", "text": text, "decision": None}], "staged": [],
+        "proposals": [{"proposal_id": "prop_1", "text": text, "decision": None}], "attempts": [], "staged": [],
     }  # fmt: skip
 
 

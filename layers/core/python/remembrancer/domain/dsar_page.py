@@ -19,18 +19,19 @@ _STYLE = (
     "dd{overflow-wrap:anywhere}"
     "@media (prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}pre{background:#161b22}}"
 )
-_TITLES = {
+TITLES = {  # the lists of records of a bundle
     "memories": "Memories",
     "submissions": "Further submissions of what others stored",
     "proposals": "Captures for review",
+    "attempts": "Requests to remember",
     "staged": "Imports that are under way",
 }
 
 
 def to_html(bundle: Mapping[str, Any]) -> str:
     """`bundle` is the JSON document of the same bundle (flows/subject_bundle.py)."""
-    about = {name: value for name, value in bundle.items() if name not in _TITLES}
-    sections = "".join(_section(title, bundle[name]) for name, title in _TITLES.items())
+    about = {name: value for name, value in bundle.items() if name not in TITLES}
+    sections = "".join(_section(title, bundle[name]) for name, title in TITLES.items())
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"

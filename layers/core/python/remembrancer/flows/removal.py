@@ -130,7 +130,7 @@ def bury(
     if doomed.memories or doomed.proposals or doomed.occurrences:
         _erase_bundles(services, unit, erasure_id)
     _erase_work(services, unit, doomed.attempts)
-    rows = [*doomed.memories, *doomed.proposals, *doomed.jobs, *doomed.occurrences]
+    rows = [*doomed.memories, *doomed.proposals, *doomed.jobs, *doomed.occurrences, *doomed.attempts]
 
     def mac(row_id: UUID) -> bytes:
         return services.macs.mac("tombstone", unit.tenant_id, row_id.bytes)

@@ -54,7 +54,7 @@ class Selected:
     jobs: list[UUID] = field(default_factory=list)
     occurrences: list[UUID] = field(default_factory=list)
     attempts: list[UUID] = field(default_factory=list)
-    """Of remember; with what they left. No row of knowledge, and no tombstone is theirs."""
+    """Of remember; with what they left. No row of knowledge is theirs."""
 
     def __len__(self) -> int:
         return len(self.memories) + len(self.proposals) + len(self.jobs) + len(self.occurrences)

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from remembrancer.domain.canonical import canonical_json
-from remembrancer.domain.dsar_page import to_html
+from remembrancer.domain.dsar_page import TITLES, to_html
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.principal import authorize
 from remembrancer.domain.problems import Problem
@@ -36,7 +36,7 @@ def write_bundle(services: Services, row: Row) -> None:
     document, generations = services.database.read(credential, lambda unit: _read(unit, row))
     body = _archive(document)
     key = f"bundles/{row['tenant_id']}/{job_id}.zip"
-    records = sum(len(document[name]) for name in ("memories", "submissions", "proposals", "staged"))
+    records = sum(len(document[name]) for name in TITLES)
     bundle = {"records": records, "sha256": hashlib.sha256(body).hexdigest(), "bytes": len(body)}
     objects.put(key, body, MEDIA_TYPE)
 
@@ -93,6 +93,11 @@ def _read(unit: Unit, row: Row) -> tuple[dict[str, Any], dict[UUID, int]]:
             for one in subject_data.submissions(unit, page)
         ],
         "proposals": [_proposal(one) for one in subject_data.proposals(unit, listed)],
+        "attempts": [
+            _attempt(one)
+            for page in _pages(unit, job_id, "attempt")
+            for one in subject_data.attempts(unit, page)
+        ],
         "staged": [
             {"job_id": format_id("job", one), "note": "under way: ask again when it is done"}
             for page in _pages(unit, job_id, "job")
@@ -153,6 +158,9 @@ def _occurrence(row: Row) -> dict[str, Any]:
         "by": format_id("prin", row["submitted_by"]),
         "at": instant(row["submitted_at"]),
         "source": row["source"],
+        "named_source": row["named_source"],
+        "labels": row["labels"],
+        "metadata": row["metadata"],
     }
 
 
@@ -191,6 +199,17 @@ def _proposal(row: Row) -> dict[str, Any]:
         "created_at": instant(row["created_at"]),
         "decided_at": instant(row["decided_at"]),
         "memory_id": _maybe(row["memory_id"], lambda one: format_id("mem", one)),
+    }
+
+
+def _attempt(row: Row) -> dict[str, Any]:
+    return {
+        "attempt_id": format_id("att", row["attempt_id"]),
+        "state": row["state"],
+        "entered_at": instant(row["entered_at"]),
+        "finished_at": instant(row["finished_at"]),
+        "request": row["request"],
+        "result": row["result"],
     }
 
 

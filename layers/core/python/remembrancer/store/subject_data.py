@@ -41,8 +41,10 @@ def occurrences(unit: Unit, memory_ids: Sequence[UUID]) -> dict[UUID, list[Row]]
     return exports.by_memory(
         unit.rows(
             """
-            select memory_id, occurrence_id, content, submitted_by, submitted_at, source from occurrence
-            where tenant_id = %(tenant)s and memory_id = any (%(ids)s) order by memory_id, occurrence_id
+            select o.memory_id, o.occurrence_id, o.content, o.submitted_by, o.submitted_at, o.source, b.labels,
+                   b.metadata, b.source as named_source
+            from occurrence o left join submission b on b.tenant_id = o.tenant_id and b.occurrence_id = o.occurrence_id
+            where o.tenant_id = %(tenant)s and o.memory_id = any (%(ids)s) order by o.memory_id, o.occurrence_id
             """,
             {"tenant": unit.tenant_id, "ids": list(memory_ids)},
         )
@@ -79,3 +81,14 @@ def proposals_behind(unit: Unit, memory_ids: Sequence[UUID]) -> list[UUID]:
         {"tenant": unit.tenant_id, "ids": list(memory_ids)},
     )
     return [row["proposal_id"] for row in rows]
+
+
+def attempts(unit: Unit, attempt_ids: Sequence[UUID]) -> list[Row]:
+    """What was asked of remember while it was at work, and what was answered."""
+    return unit.rows(
+        """
+        select attempt_id, state, entered_at, finished_at, request, result from attempt
+        where tenant_id = %(tenant)s and attempt_id = any (%(ids)s) and state <> 'erased' order by attempt_id
+        """,
+        {"tenant": unit.tenant_id, "ids": list(attempt_ids)},
+    )
