@@ -146,7 +146,7 @@ def test_two_workers_and_two_erasures_of_the_same_rows(world: World, bucket: Buc
     def step_until_done(own: World) -> None:
         with_bucket(own)
         until = time.monotonic() + 60
-        while own.sql("select from job where state = 'working'") and time.monotonic() < until:
+        while own.sql("select job_id from job where state = 'working'") and time.monotonic() < until:
             erase_work.step(own.services("erase_step"), None, None, budget=timedelta(0))
 
     outcomes = race(world, step_until_done, step_until_done, step_until_done)
