@@ -37,7 +37,7 @@ def post_remember(body: Annotated[RememberRequest, Body()]) -> Response[str]:
 
 @app.route("POST", "/v1/remember/{id}/cancel", summary="Call an attempt off before its commit starts.")
 def post_cancel(id: str, body: Annotated[CancelRequest, Body()]) -> Response[str]:
-    return _shown(cancel(services(), app.call(), id))
+    return _shown(cancel(services(), app.call(), id, body))
 
 
 @app.route(

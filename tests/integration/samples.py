@@ -221,7 +221,7 @@ SAMPLES: dict[str, Any] = {
             }
         ],
     },
-    "POST /v1/remember/{id}/cancel": {},
+    "POST /v1/remember/{id}/cancel": {"reason": "no_longer_needed"},
     "PUT /v1/retention": {"fact": 365, "episodic": 30, "procedure": 730, "step": 730, "decision": 730},
     "POST /v1/principals": {
         "name": "Nora New",

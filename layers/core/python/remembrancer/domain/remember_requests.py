@@ -37,12 +37,12 @@ MAX_TEXT = 200
 SourceType = Literal["conversation", "document", "observation", "manual"]
 Authority = Literal["authoritative", "primary", "secondary", "inferred", "unknown"]
 
-_KEY = re.compile(r"[^\x00-\x1f\x7f]{1,128}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def _printable(value: str) -> str:
-    if not _KEY.fullmatch(value):
-        raise PydanticCustomError("key", "1 to 128 characters, none of them a control character")
+    if _CONTROL.search(value):
+        raise PydanticCustomError("key", "must not have a control character")
     return value
 
 
@@ -58,7 +58,12 @@ def _unique(values: list[Any]) -> list[Any]:
     return values
 
 
-IdempotencyKey = Annotated[str, AfterValidator(_printable), AfterValidator(not_blank)]
+IdempotencyKey = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=128),
+    AfterValidator(_printable),
+    AfterValidator(not_blank),
+]
 ShortText = Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT), AfterValidator(not_blank)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(not_blank)]
 Ref = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$")]
@@ -66,7 +71,7 @@ MetadataKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_.-]
 Scalar = Annotated[
     Annotated[str, StringConstraints(max_length=500)]
     | bool
-    | Annotated[int, Field(ge=-(2**53) + 1, le=2**53 - 1)]
+    | int
     | Annotated[float, AfterValidator(_finite)],
     Field(union_mode="smart"),
 ]
@@ -211,7 +216,8 @@ class RememberRequest(Closed):
 
 
 class CancelRequest(Closed):
-    """Nothing needs to be said."""
+    reason: Literal["no_longer_needed", "wrong_request", "other"] = "other"
+    """A closed list: the chain keeps it."""
 
 
 def hashed_form(request: RememberRequest) -> dict[str, Any]:

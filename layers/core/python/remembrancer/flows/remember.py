@@ -17,7 +17,13 @@ from remembrancer.domain.ports import MachineUnavailable
 from remembrancer.domain.principal import authorize
 from remembrancer.domain.problems import FieldError, Problem
 from remembrancer.domain.remember_limits import LEASE, deadline
-from remembrancer.domain.remember_requests import CONTRACT_VERSION, OPERATION, RememberRequest, hashed_form
+from remembrancer.domain.remember_requests import (
+    CONTRACT_VERSION,
+    OPERATION,
+    CancelRequest,
+    RememberRequest,
+    hashed_form,
+)
 from remembrancer.domain.screen import Verdict
 from remembrancer.flows import remember_gate
 from remembrancer.flows.context import Call, Services, public_id
@@ -72,8 +78,6 @@ def remember(services: Services, call: Call, request: RememberRequest, waiting: 
     entered_at = services.clock()
     began = time.monotonic()
     _same_key(call, request)
-    if services.start_attempt is None:
-        raise Problem("configuration_invalid")
     until = deadline(entered_at, waiting.deadline)
     if until <= entered_at:
         raise Problem("request_timeout")
@@ -98,13 +102,18 @@ def remember(services: Services, call: Call, request: RememberRequest, waiting: 
 def result(services: Services, call: Call, attempt: str) -> Outcome:
     """The attempt of the caller as it stands. Raises Problem not_found, result_erased."""
     attempt_id = public_id("att", attempt)
-    row = services.database.read(call.credential, lambda unit: _own(unit, attempt_id))
+
+    def look(unit: Unit) -> Row:
+        authorize(unit.principal, "write")
+        return _own(unit, attempt_id)
+
+    row = services.database.read(call.credential, look)
     if _over(row, services.clock()):
         row = services.database.operate(call.credential, lambda unit: _abandoned(unit, attempt_id))
     return _outcome(row)
 
 
-def cancel(services: Services, call: Call, attempt: str) -> Outcome:
+def cancel(services: Services, call: Call, attempt: str, request: CancelRequest) -> Outcome:
     """Call it off before its commit starts: the terminal result then says so.
 
     Raises Problem not_found, already_decided when it has ended another way or is being committed.
@@ -116,7 +125,11 @@ def cancel(services: Services, call: Call, attempt: str) -> Outcome:
         _own(unit, attempt_id)
         row = attempts.lock(unit, attempt_id)  # waits for a commit that has begun
         assert row is not None
-        if not end(unit, row, Problem("cancelled")) and not _was_cancelled(row):
+        if end(unit, row, Problem("cancelled")):
+            unit.audit(
+                "remember_cancelled", attempt, reason=request.reason, correlation_id=call.correlation_id
+            )
+        elif not _was_cancelled(row):
             raise Problem("already_decided")
         return _outcome(_own(unit, attempt_id))
 
@@ -125,6 +138,8 @@ def cancel(services: Services, call: Call, attempt: str) -> Outcome:
 
 def _take_on(services: Services, call: Call, start: _Start) -> tuple[Row, bool]:
     """The attempt that answers this call, and whether it is a new one."""
+    if services.start_attempt is None:
+        raise Problem("configuration_invalid")
     judged = remember_gate.judge(services, start.request)
     if judged.verdict is not Verdict.CLEAN:
         raise remember_gate.refuse(services, call, judged)
