@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks";
 
 import { call } from "./api";
 import { Confirm } from "./confirm";
-import { after, Pages } from "./parts";
+import { after, focusTitle, Pages } from "./parts";
 import { Fault, useRequest } from "./request";
 import type { SigningKey } from "./sign";
 import { signedCall, signedFailure } from "./signed";
@@ -103,6 +103,7 @@ function Ask({ signing, people, sent }: { signing: SigningKey | null; people: Pr
       await signedCall(signing, "/dsar", body(false));
       whom.value = NOBODY;
       reference.value = "";
+      focusTitle();
       sent();
     });
   };

@@ -4,7 +4,7 @@ import { useComputed, useSignal } from "@preact/signals";
 
 import { call, idempotencyKey } from "./api";
 import { say } from "./notice";
-import { after, Pages } from "./parts";
+import { after, focusTitle, Pages } from "./parts";
 import { Fault, useRequest } from "./request";
 import type { SigningKey } from "./sign";
 import { signedCall, signedFailure } from "./signed";
@@ -93,6 +93,7 @@ function HoldRow({ hold, signing, people, reload }: { hold: LegalHold; signing: 
     run(async () => {
       await signedCall(signing, `/legal-holds/${hold.hold_id}/release`, { reason: reason.value });
       say("good", "Released: what it held can be erased now.");
+      focusTitle();
       reload();
     });
   };

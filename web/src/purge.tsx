@@ -3,6 +3,7 @@
 import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
 
 import { Confirm } from "./confirm";
+import { focusTitle } from "./parts";
 import { Fault, useRequest } from "./request";
 import type { SigningKey } from "./sign";
 import { signedCall, signedFailure } from "./signed";
@@ -28,7 +29,10 @@ export function PurgeCard({ signing, people }: { signing: SigningKey | null; peo
     shown.value = null;
     run(async () => {
       const done = await signedCall<Purge | PurgeJob>(signing, "/purge", { ...asked, dry_run: dryRun, reason: reason.value });
-      if (!dryRun) target.value = { ...target.value, text: "" };
+      if (!dryRun) {
+        target.value = { ...target.value, text: "" };
+        focusTitle();
+      }
       shown.value = done;
     });
   };

@@ -77,3 +77,15 @@ def test_who_may_do_nothing_here_is_told_so(desk: Desk, live: Live, state: str) 
         live.sql(
             "update principal set active = true, capabilities = '{auditor}' where name = 'Avery Auditor'"
         )
+
+
+def test_what_the_policy_forbids_fails_the_test_in_which_it_happens(desk: Desk, live: Live) -> None:
+    desk.page.goto(live.page)
+    expect(desk.button("Sign in")).to_be_visible()
+    desk.page.evaluate(
+        "() => { const i = document.createElement('img'); i.src = 'http://127.0.0.1:9/x'; document.body.append(i); }"
+    )
+    desk.page.wait_for_function("window.violations.length > 0")
+    with pytest.raises(AssertionError, match="CSP: img-src"):
+        desk.check()
+    desk.allow(".")
