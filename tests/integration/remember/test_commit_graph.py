@@ -240,6 +240,7 @@ def test_another_owner_s_other_object_is_a_conflict_and_overwrites_nothing(desk:
     [conflict] = desk.world.call(REVIEWER, "GET", "/v1/conflicts").json["conflicts"]
     assert conflict["conflict_id"] == warning["conflict_id"]
     assert sorted(side["text"] for side in conflict["sides"])[0] == "Ada is at Globex."
+    assert {"relationship_id": acme["relationship_id"], "version": 1} in conflict["relationships"]
     # Said once more it is no second conflict; where the windows are disjoint there is none.
     desk.tell("Ada", "works_at", "Globex", OTHER_AGENT, valid_from="2021-01-01T00:00:00Z", text="At Globex.")
     desk.tell(
@@ -359,8 +360,17 @@ def test_predicates_are_registered_once_with_their_other_name(desk: Desk) -> Non
     }
     again = desk.tell("Bob", "earns_bread_at", "Globex")
     assert split(again)["predicate"] == {"key": "employed_by", "kind": "state", "cardinality": "one"}
-    registry = desk.world.call(READER, "GET", "/v1/predicates").json["predicates"]
-    assert [entry["predicate"] for entry in registry] == ["employed_by"]
+    assert desk.world.call(READER, "GET", "/v1/predicates").json["predicates"] == [
+        {
+            "predicate": "employed_by",
+            "kind": "state",
+            "cardinality": "one",
+            "subject_kinds": ["person"],
+            "object_kinds": ["organization"],
+            "aliases": ["earns_bread_at"],
+            "space": "team_shared",
+        }
+    ]
 
 
 def test_one_statement_split_in_a_batch_against_itself(desk: Desk) -> None:

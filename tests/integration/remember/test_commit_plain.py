@@ -35,6 +35,8 @@ def test_one_text_and_one_relationship(desk: Desk) -> None:
     assert "admitted_by:remember" in shown["provenance"]
     history = desk.world.call(READER, "GET", f"/v1/relationships/{split['relationship_id']}/history").json
     assert [version["object"] for version in history["versions"]] == ["Analytical Society"]
+    [support] = history["versions"][0]["supports"]
+    assert (support["memory_id"], support["start"], support["end"]) == (item["evidence_id"], 0, len(TEXT))
     [row] = desk.world.sql("select labels, metadata, data_subjects, item from submission")
     assert row == {"labels": ["note"], "metadata": {"page": 3}, "data_subjects": ["ada"], "item": 0}
     [event] = [e for e in desk.world.audit() if e["action"] == "remembered"]

@@ -11,7 +11,8 @@ EMBEDDING_ENDS = timedelta(seconds=170)
 EMBEDDING = timedelta(seconds=10)
 COMMIT = timedelta(seconds=10)
 DUPLICATE_FLOOR = 0.75
-"""The least cosine at which stored evidence is offered to the assessor as a duplicate."""
+"""The least cosine at which stored evidence is offered to the assessor as a duplicate: of the paraphrases of
+bench/corpus/conflicts.jsonl 96 % are offered, of unrelated texts 0.3 % (0.70: 100 %, 0.80: 86 %)."""
 LEASE = timedelta(seconds=190)
 """Of the key, from entry, never renewed: longer than any work may last, so an expired one has no living owner."""
 

@@ -45,7 +45,7 @@ def entity(services: Services, call: Call, entity_id: str) -> dict[str, Any]:
 
 
 def relationship_history(services: Services, call: Call, relationship: str) -> dict[str, Any]:
-    """Every version of a relationship with its two time axes."""
+    """Every version of a relationship with its two time axes and what it rests on."""
 
     def read(unit: Unit) -> dict[str, Any]:
         authorize(unit.principal, "read")
@@ -53,6 +53,7 @@ def relationship_history(services: Services, call: Call, relationship: str) -> d
         if not rows:
             raise Problem("not_found")
         shown = render.relationships(rows, reveal_pii=unit.principal.sees_pii)
+        supports = graph_read.supports(unit, rows[0]["relationship_id"])
         return {
             "relationship_id": shown[0]["relationship_id"],
             "versions": [
@@ -63,6 +64,15 @@ def relationship_history(services: Services, call: Call, relationship: str) -> d
                     "superseded_by": None
                     if row["superseded_by"] is None
                     else format_id("rel", row["superseded_by"]),
+                    "supports": [
+                        {
+                            "memory_id": format_id("mem", support["memory_id"]),
+                            "occurrence_id": format_id("occ", support["occurrence_id"]),
+                            "start": support["span_start"],
+                            "end": support["span_end"],
+                        }
+                        for support in supports.get(row["version"], [])
+                    ],
                 }
                 for version, row in zip(shown, rows, strict=True)
             ],
@@ -82,6 +92,9 @@ def predicates(services: Services, call: Call) -> dict[str, Any]:
                     "predicate": row["predicate_key"],
                     "kind": row["kind"],
                     "cardinality": row["cardinality"],
+                    "subject_kinds": row["subject_kinds"],
+                    "object_kinds": row["object_kinds"],
+                    "aliases": row["aliases"],
                     "space": _space(unit, row),
                 }
                 for row in graph_read.predicates(unit)

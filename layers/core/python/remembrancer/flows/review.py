@@ -272,4 +272,12 @@ def _conflict(unit: Unit, row: Row) -> dict[str, Any]:
         "explanation": render.clean(row["explanation"], reveal_pii=unit.principal.sees_pii),
         "opened_at": render.instant(row["opened_at"]),
         "sides": sides,
+        "relationships": [
+            {"relationship_id": format_id("rel", relationship_id), "version": version}
+            for relationship_id, version in (
+                (row["relationship_id"], row["relationship_version"]),
+                (row["other_relationship_id"], row["other_version"]),
+            )
+            if relationship_id is not None
+        ],
     }

@@ -147,12 +147,34 @@ def versions(unit: Unit, relationship_id: UUID) -> list[Row]:
     )
 
 
+def supports(unit: Unit, relationship_id: UUID) -> dict[int, list[Row]]:
+    """By version, what it rests on: {memory_id, occurrence_id, span_start, span_end}, of memories that are not held.
+    A span lies in the text that was submitted, which a reuse may have in other words than the memory."""
+    found: dict[int, list[Row]] = {}
+    for row in unit.rows(
+        f"""
+        select s.version, s.memory_id, s.occurrence_id, s.span_start, s.span_end
+        from support s join memory m on m.tenant_id = s.tenant_id and m.memory_id = s.memory_id
+        where s.tenant_id = %(tenant)s and s.space_id = any (rem_spaces()) and s.relationship_id = %(id)s
+          and {visibility.NOT_HELD}
+        order by s.version, s.memory_id, s.occurrence_id, s.span_start
+        """,
+        {"tenant": unit.tenant_id, "id": relationship_id},
+    ):
+        found.setdefault(row["version"], []).append(row)
+    return found
+
+
 def predicates(unit: Unit) -> list[Row]:
-    """The registry of the reader's spaces: {space_id, predicate_key, kind, cardinality}."""
+    """The registry of the reader's spaces: {space_id, predicate_key, kind, cardinality, subject_kinds, object_kinds,
+    aliases}. No kinds: any."""
     return unit.rows(
         """
-        select space_id, predicate_key, kind, cardinality from predicate
-        where tenant_id = %(tenant)s and space_id = any (rem_spaces())
+        select p.space_id, p.predicate_key, p.kind, p.cardinality, p.subject_kinds, p.object_kinds,
+               array(select distinct a.alias from predicate_alias a where a.tenant_id = p.tenant_id
+                     and a.space_id = p.space_id and a.predicate_key = p.predicate_key order by a.alias) as aliases
+        from predicate p
+        where p.tenant_id = %(tenant)s and p.space_id = any (rem_spaces())
         order by predicate_key collate "C", space_id limit 1000
         """,
         {"tenant": unit.tenant_id},
