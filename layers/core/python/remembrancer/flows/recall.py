@@ -25,7 +25,7 @@ from remembrancer.flows import render
 from remembrancer.flows.context import Call, Services
 from remembrancer.flows.cursors import Cursors, instant_and_id
 from remembrancer.flows.decide import public_id
-from remembrancer.store import conflicts, graph, graph_read, memories, search, visibility
+from remembrancer.store import conflicts, graph, graph_read, memories, remember_read, search, visibility
 from remembrancer.store.database import Row, Unit
 
 LEG = 30
@@ -164,7 +164,7 @@ def get_memory(
 
 
 def history(services: Services, call: Call, memory: str) -> dict[str, Any]:
-    """Every version of a memory with its two time axes, and what it took the place of."""
+    """Every version of a memory with its two time axes, what it took the place of, and how often it was submitted."""
 
     def read(unit: Unit) -> dict[str, Any]:
         authorize(unit.principal, "read")
@@ -189,9 +189,27 @@ def history(services: Services, call: Call, memory: str) -> dict[str, Any]:
                 }
                 for version in memories.versions(unit, memory_id)
             ],
+            "submissions": [
+                _submission(submission, reveal_pii=unit.principal.sees_pii)
+                for submission in remember_read.submissions(unit, memory_id)
+            ],
         }
 
     return services.database.read(call.credential, read)
+
+
+def _submission(row: Row, *, reveal_pii: bool) -> dict[str, Any]:
+    """One submission of the text; `text` when it said the same in other words."""
+    said = {name: row[name] for name in ("text", "source", "source_group", "revision", "labels")}
+    return {
+        "occurrence_id": format_id("occ", row["occurrence_id"]),
+        "submitted_by": format_id("prin", row["submitted_by"]),
+        "submitted_at": render.instant(row["submitted_at"]),
+        "source_type": row["source_type"],
+        "authority": row["authority"],
+        "observed_at": render.instant(row["observed_at"]),
+        **render.clean(said, reveal_pii=reveal_pii),
+    }
 
 
 def list_memories(services: Services, call: Call, cursor: str | None, limit: int) -> dict[str, Any]:

@@ -87,6 +87,21 @@ def near(
     return sorted(found.values(), key=lambda row: (-row["cosine"], row["memory_id"]))[:limit]
 
 
+def submissions(unit: Unit, memory_id: UUID) -> list[Row]:
+    """The occurrences of a memory, oldest first, with what `/remember` was told of them (null on other paths)."""
+    return unit.rows(
+        """
+        select o.occurrence_id, o.submitted_by, o.submitted_at, o.content as text, b.source_type, b.source,
+               b.source_group, b.authority, coalesce(b.revision, o.revision) as revision, b.labels, b.observed_at
+        from occurrence o
+        left join submission b on b.tenant_id = o.tenant_id and b.occurrence_id = o.occurrence_id
+        where o.tenant_id = %(tenant)s and o.memory_id = %(id)s
+        order by o.submitted_at, o.occurrence_id limit 1000
+        """,
+        {"tenant": unit.tenant_id, "id": memory_id},
+    )
+
+
 def generation(unit: Unit, space_id: UUID) -> int:
     """Of a space of the principal's. Raises LookupError for another."""
     row = unit.row(
