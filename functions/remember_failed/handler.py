@@ -7,7 +7,7 @@ from typing import Any
 from remembrancer.api.tasks import task
 from remembrancer.api.wiring import services
 from remembrancer.domain.ids import parse_id
-from remembrancer.flows.assess import record_failure
+from remembrancer.flows.remember_end import record_failure
 
 
 @task
