@@ -52,6 +52,9 @@ _STOPS: Final[Mapping[str, Stop]] = {
     "content_filtered": "blocked",
 }
 
+# botocore's parser trusts the form of a body; what it trips over is in the text of what it raises.
+_UNPARSED: Final = (ValueError, TypeError, AttributeError, LookupError)
+
 # At debug level botocore logs what is sent and received.
 logging.getLogger("botocore").setLevel(logging.INFO)
 
@@ -74,15 +77,16 @@ class BedrockAssessor:
         self._client = client or _client(read.region)
 
     def answer(self, conversation: Conversation) -> Answer:
+        request = self._request(conversation)
         try:
-            response = self._client.converse(**self._request(conversation))
+            response = self._client.converse(**request)
         except ClientError as error:
             raise _unavailable(error) from None
         except (ReadTimeoutError, ConnectTimeoutError):
             raise ProviderUnavailable("timeout", "no_answer") from None
         except ParamValidationError:
             raise ProviderUnavailable("refused", "parameters") from None
-        except ResponseParserError:
+        except (ResponseParserError, *_UNPARSED):
             raise ProviderUnavailable("unavailable", "not_a_response") from None
         except BotoCoreError:
             raise ProviderUnavailable("unavailable", "connection") from None
@@ -109,6 +113,8 @@ class BedrockAssessor:
         }
 
     def _read(self, response: Mapping[str, Any]) -> Answer:
+        if "stopReason" not in response:  # botocore makes an empty response of a body that is cut off
+            raise ProviderUnavailable("unavailable", "not_a_response")
         usage = members(response, "usage")
         cached = count(usage.get("cacheReadInputTokens"))
         read = count(usage.get("inputTokens")) + cached + count(usage.get("cacheWriteInputTokens"))

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 import urllib3
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, NewConnectionError
 from urllib3.exceptions import TimeoutError as NoAnswerInTime
 
 from remembrancer.adapters.assessors.reading import count, members
@@ -60,6 +60,8 @@ class OpenAiAssessor:
                 said = response.read(MAX_BODY + 1, decode_content=True)
             finally:
                 response.close()
+        except NewConnectionError:  # refused at once, but of the family of time-outs
+            raise ProviderUnavailable("unavailable", "connection") from None
         except NoAnswerInTime:
             raise ProviderUnavailable("timeout", "no_answer") from None
         except HTTPError:
