@@ -40,6 +40,7 @@ from remembrancer.store import search
 
 CORPUS = Path(__file__).parent / "corpus" / "unanswerable.jsonl"
 TIMED = 200
+WARM = 10
 
 
 def ranking_metrics(orders: Sequence[Sequence[Any]], golds: Sequence[frozenset[Any]]) -> dict[str, float]:
@@ -139,8 +140,8 @@ def peer_metrics(peer: peers.Peer, conversations: Sequence[Conversation], *, bar
 
 
 def timed(calls: Sequence[Callable[[], Any]]) -> list[float]:
-    """Milliseconds of each call, after ten to warm up."""
-    for call in calls[:10]:
+    """Milliseconds of each call, after WARM calls to warm up."""
+    for call in calls[:WARM]:
         call()
     found = []
     for call in calls:

@@ -1,13 +1,16 @@
 """Recall against the number of rows: tenants of 1,000, 10,000 and 100,000 rows among those of other tenants.
 
-    .venv-bench/bin/python -m bench.scale [--others N] [--quick] [--json FILE] [--no-peers]
+    .venv-bench/bin/python -m bench.scale [--others N] [--quick] [--keep FOLDER] [--json FILE] [--no-peers]
 
 Method. Durable PostgreSQL 16 in a temporary folder. Vectors and texts are generated (mixtures of 2,000 directions;
-12 words of a vocabulary of 5,000 with a long tail), indexes are built after loading, term statistics by the
-scheduled job. p50 and p95 of the whole recall but the embedding of the query (the query's vector is near a stored
-one, its four words are a row's), one at a time, warm, limit 10; PostgresStore is asked with the same vectors over
-as many rows of its own, on the same server. recall@10 against exact: of the ten nearest that an exact scan finds,
-the share among what the indexed search compares. --others is a million unless said otherwise; what was run is printed.
+12 words of a vocabulary of 5,000 with a long tail) and loaded by the server, foreign keys unchecked; the indexes of
+vectors and terms are built after loading, term statistics by the scheduled job. p50 and p95 of the whole recall but
+the embedding of the query (the query's vector is near a stored one, its four words are a row's), one at a time,
+warm, limit 10; `cpu_pg` and `cpu_py` are processor time a recall, which a busy machine distorts less. PostgresStore
+is asked with the same vectors over as many rows of its own, on the same server. recall@10 against exact: of the ten
+nearest that an exact scan finds, the share among what the indexed search compares. Both ways of searching are timed
+at sizes around the switch between them. --others is a million unless said otherwise; what was run is printed.
+--keep FOLDER leaves the filled server there and measures it again the next time.
 """
 
 from __future__ import annotations
@@ -19,18 +22,19 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import numpy as np
+import psutil
 import psycopg
 
 from bench import peers
 from bench.locomo import services
-from bench.recall import timed
+from bench.recall import WARM, timed
 from local.postgres import MIGRATOR, OWNER, Server
 from remembrancer.domain import query
 from remembrancer.domain.principal import Credential
@@ -41,6 +45,7 @@ from remembrancer.flows.bootstrap import BootstrapRequest, bootstrap
 from remembrancer.flows.context import Call, Services
 from remembrancer.flows.term_stats import recount
 from remembrancer.store import search
+from remembrancer.store.database import Unit
 from remembrancer.store.migrate import migrate
 
 CONTRACT = "generated"
@@ -66,6 +71,8 @@ SYLLABLES = [
 ]
 WORDS = [a + b + c for a in SYLLABLES for b in SYLLABLES for c in SYLLABLES][:5_000]
 QUERIES = 60
+FOREIGN = 50
+NAME = "scale"
 
 
 @dataclass(frozen=True)
@@ -104,17 +111,12 @@ def make_tenant(owner: Services, connection: psycopg.Connection[Any], name: str,
             {"tenant": name, "principals": [{**principal, "team_grant": "write", "keys": []}]}
         ),
     )
-    row = connection.execute(
-        "select s.tenant_id, s.space_id, p.principal_id from credential c join space s using (tenant_id)"
-        " join principal p using (tenant_id, principal_id) where c.subject = %s and s.kind = 'team_shared'",
-        (name,),
-    ).fetchone()
-    assert row is not None
-    return Tenant(name, *row, rows)
+    return known_tenant(connection, name, rows)
 
 
 def load(connection: psycopg.Connection[Any], tenant: Tenant, terms: Sequence[int]) -> None:
     """Rows of one tenant, made by the server; the first five of each are the domain `small`."""
+    connection.execute("set local session_replication_role = replica")
     parameters = {
         "tenant": tenant.tenant_id,
         "space": tenant.space_id,
@@ -180,7 +182,8 @@ def queries(connection: psycopg.Connection[Any], tenant: Tenant) -> list[tuple[s
 
 def measure(
     reader: Services, embedder: Fixed, tenant: Tenant, asked: Sequence[tuple[str, Any]]
-) -> list[float]:
+) -> dict[str, float]:
+    """{p50_ms, p95_ms, cpu_pg_ms, cpu_py_ms} of a recall."""
     call = Call(
         credential=tenant.credential, correlation_id="bench", operation="recall", route="POST /v1/recall"
     )
@@ -192,7 +195,39 @@ def measure(
 
         return run
 
-    return timed([one(text, vector) for text, vector in asked])
+    server = psutil.Process(
+        reader.database.read(tenant.credential, lambda unit: unit.connection.info.backend_pid)
+    )
+    calls = [one(text, vector) for text, vector in asked]
+    before, here = server.cpu_times(), time.process_time()
+    times = timed(calls)
+    after, there = server.cpu_times(), time.process_time()
+    count = len(calls) + WARM
+    return {
+        "p50_ms": times[len(times) // 2],
+        "p95_ms": times[int(len(times) * 0.95)],
+        "cpu_pg_ms": 1000 * (after.user + after.system - before.user - before.system) / count,
+        "cpu_py_ms": 1000 * (there - here) / count,
+    }
+
+
+def around_the_switch(
+    reader: Services,
+    embedder: Fixed,
+    tenants: dict[str, Tenant],
+    asked: dict[str, list[tuple[str, Any]]],
+) -> dict[str, float]:
+    """Both ways of searching, by processor time, at sizes on both sides of EXACT_MAX."""
+    found: dict[str, float] = {}
+    committed = search.EXACT_MAX
+    for label in ("1k", "3k", "10k"):
+        for mode, most in (("exact", 1_000_000), ("indexed", 0)):
+            search.EXACT_MAX = most
+            found[f"cpu_pg_ms_{mode}_{label}"] = measure(reader, embedder, tenants[label], asked[label])[
+                "cpu_pg_ms"
+            ]
+    search.EXACT_MAX = committed
+    return found
 
 
 def against_exact(
@@ -268,31 +303,36 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--others", type=int, default=1_000_000)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the rows, 20,000 others, no peers")
+    parser.add_argument(
+        "--quick", action="store_true", help="20,000 rows for 100,000, 20,000 others, no peers"
+    )
+    parser.add_argument("--keep", type=Path)
     parser.add_argument("--no-peers", action="store_true")
     options = parser.parse_args()
     others = 20_000 if options.quick else options.others
-    sizes = {"1k": 1_000, "10k": 10_000, "100k": 10_000 if options.quick else 100_000}
-    print(__doc__, f"\nRun: {others} rows of 50 other tenants; sizes {sizes}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="rem-scale-") as folder:
-        Path(folder).chmod(0o755)
+    sizes = {"1k": 1_000, "3k": 3_000, "10k": 10_000, "100k": 20_000 if options.quick else 100_000}
+    print(__doc__, f"\nRun: {others} rows of {FOREIGN} other tenants; sizes {sizes}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="rem-scale-") as temporary:
+        folder = options.keep or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o755)
         settings = {"idle_session_timeout": "0", "maintenance_work_mem": "1GB", "shared_buffers": "1GB"}
-        with Server(Path(folder) / "data", flavour="16", settings=settings) as server:
-            metrics = run(server, sizes, others, peers_too=not (options.quick or options.no_peers))
+        with Server(folder / "data", flavour="16", settings=settings) as server:
+            metrics = filled(server, sizes, others) if server.ensure_database(NAME) else {}
+            metrics |= run(server, sizes, others, peers_too=not (options.quick or options.no_peers))
     for name, value in metrics.items():
         print(f"{name:32} {value:.4g}")
     if options.json:
         options.json.write_text(json.dumps(metrics, indent=1) + "\n", encoding="utf-8")
 
 
-def run(server: Server, sizes: dict[str, int], others: int, *, peers_too: bool) -> dict[str, float]:
-    server.ensure_database("scale")
-    with psycopg.connect(server.url(MIGRATOR, "scale"), autocommit=True) as connection:
+def filled(server: Server, sizes: dict[str, int], others: int) -> dict[str, float]:
+    """The rows of all tenants, the indexes, the statistics; how long each took."""
+    with psycopg.connect(server.url(MIGRATOR, NAME), autocommit=True) as connection:
         migrate(connection)
-    embedder = Fixed()
-    owner = services(server.url(MIGRATOR, "scale"), embedder)
+    owner = services(server.url(MIGRATOR, NAME), Fixed())
     metrics: dict[str, float] = {}
-    with psycopg.connect(server.url(OWNER, "scale"), autocommit=True) as connection:
+    with psycopg.connect(server.url(OWNER, NAME), autocommit=True) as connection:
         directions(connection)
         indexes = ("passage_embedding", "passage_terms")
         made = [
@@ -304,9 +344,9 @@ def run(server: Server, sizes: dict[str, int], others: int, *, peers_too: bool) 
         for name in indexes:
             connection.execute(f"drop index {name}".encode())
         began = time.perf_counter()
-        tenants = {label: make_tenant(owner, connection, label, rows) for label, rows in sizes.items()}
-        foreign = [make_tenant(owner, connection, f"other{n}", others // 50) for n in range(50)]
-        for tenant in (*tenants.values(), *foreign):
+        tenants = [make_tenant(owner, connection, label, rows) for label, rows in sizes.items()]
+        tenants += [make_tenant(owner, connection, f"other{n}", others // FOREIGN) for n in range(FOREIGN)]
+        for tenant in tenants:
             terms = scoped(tenant.space_id, [text_terms(word).words[0] for word in WORDS])
             with connection.transaction():
                 load(connection, tenant, terms)
@@ -319,16 +359,35 @@ def run(server: Server, sizes: dict[str, int], others: int, *, peers_too: bool) 
         connection.execute("vacuum analyze")
         print("indexed", flush=True)
         began = time.perf_counter()
-        recount(services(server.url("rem_statistics", "scale"), embedder))
+        recount(services(server.url("rem_statistics", NAME), Fixed()))
         metrics["term_statistics_s"] = time.perf_counter() - began
-        reader = services(server.url("rem_recall", "scale"), embedder)
+    owner.database.close()
+    return metrics
+
+
+def known_tenant(connection: psycopg.Connection[Any], name: str, rows: int) -> Tenant:
+    row = connection.execute(
+        "select s.tenant_id, s.space_id, p.principal_id from credential c join space s using (tenant_id)"
+        " join principal p using (tenant_id, principal_id) where c.subject = %s and s.kind = 'team_shared'",
+        (name,),
+    ).fetchone()
+    assert row is not None
+    return Tenant(name, *row, rows)
+
+
+def run(server: Server, sizes: dict[str, int], others: int, *, peers_too: bool) -> dict[str, float]:
+    metrics: dict[str, float] = {}
+    embedder = Fixed()
+    reader = services(server.url("rem_recall", NAME), embedder)
+    with psycopg.connect(server.url(OWNER, NAME), autocommit=True) as connection:
+        tenants = {label: known_tenant(connection, label, rows) for label, rows in sizes.items()}
         asked = {label: queries(connection, tenant) for label, tenant in tenants.items()}
         for label, tenant in tenants.items():
-            times = measure(reader, embedder, tenant, asked[label])
-            metrics[f"p50_ms_{label}"] = times[len(times) // 2]
-            metrics[f"p95_ms_{label}"] = times[int(len(times) * 0.95)]
-            print(label, metrics[f"p50_ms_{label}"], metrics[f"p95_ms_{label}"], flush=True)
+            found = measure(reader, embedder, tenant, asked[label])
+            print(label, {name: round(value, 1) for name, value in found.items()}, flush=True)
+            metrics |= {f"{name}_{label}": value for name, value in found.items()}
         metrics["p50_ratio_100k_to_1k"] = metrics["p50_ms_100k"] / metrics["p50_ms_1k"]
+        metrics |= around_the_switch(reader, embedder, tenants, asked)
         large = tenants["100k"]
         metrics["recall_at_10_vs_exact_100k"] = against_exact(reader, connection, large, asked["100k"][:30])
         embedder.vector = asked["100k"][0][1]
@@ -340,23 +399,38 @@ def run(server: Server, sizes: dict[str, int], others: int, *, peers_too: bool) 
             RecallRequest(query="anything", domains=["small"], include=["nearest"]),
         )
         metrics["small_domain_hits"] = float(len(small["hits"]) or len(small["nearest"]))
-        print_plan(connection, large, embedder.vector)
+        print_plan(reader, large, asked["100k"][0])
         if peers_too and importlib.util.find_spec("langgraph") is not None:
-            url = server.url(OWNER, "scale")
+            url = server.url(OWNER, NAME)
             metrics["postgresstore_p50_ms_100k"] = peer_p50(url, large, others, asked["100k"], embedder)
+            metrics["p50_ratio_to_postgresstore"] = (
+                metrics["p50_ms_100k"] / metrics["postgresstore_p50_ms_100k"]
+            )
     return metrics
 
 
-def print_plan(connection: psycopg.Connection[Any], tenant: Tenant, vector: Any) -> None:
-    """The plan of the vector leg's core."""
-    rows = connection.execute(
-        "explain (costs off) select p.passage_id from passage p join memory m on m.tenant_id = p.tenant_id"
-        " and m.memory_id = p.memory_id where p.tenant_id = %s and p.space_id = %s"
-        " order by p.embedding <=> %s::halfvec limit 60",
-        (tenant.tenant_id, tenant.space_id, search.vector_text(vector)),
-    ).fetchall()
-    for (text,) in rows:
-        print("   ", text[:110])
+def print_plan(reader: Services, tenant: Tenant, asked: tuple[str, Any]) -> None:
+    """The plan of the indexed search as chosen for this tenant: where it reads tables."""
+
+    def explained(unit: Unit) -> list[str]:
+        lines: list[str] = []
+
+        def rows(sql: Any, params: Any = None) -> list[Any]:
+            found = unit.connection.execute(sql, params).fetchall()
+            if "nearest as materialized" in sql:
+                plan = unit.connection.execute("explain (analyze, timing off, costs off) " + sql, params)
+                lines.extend(row["QUERY PLAN"] for row in plan.fetchall())
+            return found
+
+        watched = replace(unit)
+        watched.rows = rows  # type: ignore[method-assign]
+        question = query.understand(asked[0], datetime.now(UTC))
+        recall.rank(watched, RecallRequest(query="x"), question, asked[1], CONTRACT)
+        return lines
+
+    for line in reader.database.read(tenant.credential, explained):
+        if " Scan " in line or "Execution" in line or "Planning Time" in line:
+            print("   ", line[:130])
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from remembrancer.domain import abstention
+from remembrancer.domain.ids import format_id
 from remembrancer.domain.sanitize import sanitize_read
 from tests.integration.world import AGENT, OTHER_AGENT, OUTSIDER, READER, REVIEWER, World
 
@@ -24,6 +25,9 @@ def answer_always(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureReques
 @pytest.fixture
 def real_threshold() -> float:
     return abstention.THRESHOLD
+
+
+MOVED = "2023-05-01T00:00:00Z"
 
 
 def texts(answer: dict[str, Any]) -> list[str]:
@@ -286,7 +290,7 @@ def test_recall_changes_nothing(talk: World) -> None:
     assert state() == before
 
 
-def test_before_an_event(world: World) -> None:
+def test_a_year_is_a_period(world: World) -> None:
     world.ingest("We had a flat in Porto with a red door.", author="Ana", observed_at="2023-01-01T00:00:00Z")
     world.ingest("We have a flat in Braga with a red door.", author="Ana", observed_at="2025-01-01T00:00:00Z")
     narrowed = world.recall("flat with a red door in 2023", explain=True)
@@ -294,4 +298,67 @@ def test_before_an_event(world: World) -> None:
     assert narrowed["explain"]["query"]["periods"] == [
         {"begin": "2023-01-01T00:00:00Z", "end": "2024-01-01T00:00:00Z"}
     ]
-    assert world.recall("Which flat before the move to Braga?", explain=True)["hits"]
+
+
+@pytest.fixture
+def flats(world: World) -> World:
+    """Two flats, the move between them, and what else was said in those years."""
+    for year, text in (
+        (2021, "We rented a flat with a red door."),
+        (2021, "The tram to the harbour was always late."),
+        (2022, "The neighbours had a small brown dog."),
+        (2023, "Today was the move to Braga, all boxes arrived."),
+        (2024, "We rented a flat with a blue door."),
+        (2024, "The bakery here sells rye bread."),
+        (2025, "The garden has two lemon trees."),
+    ):
+        world.ingest(text, author="Ana", observed_at=f"{year}-05-01T00:00:00Z")
+    return world
+
+
+@pytest.mark.parametrize(
+    ("query", "door", "period"),
+    [
+        ("Which flat was rented before the move to Braga?", "red", {"begin": None, "end": MOVED}),
+        ("Which flat was rented until the move to Braga?", "red", {"begin": None, "end": MOVED}),
+        ("Which flat was rented after the move to Braga?", "blue", {"begin": MOVED, "end": None}),
+    ],
+)
+def test_before_and_after_an_event_that_a_memory_tells_of(
+    flats: World, query: str, door: str, period: dict[str, str | None]
+) -> None:
+    answer = flats.recall(query, explain=True)
+    assert answer["explain"]["query"]["periods"] == [period]
+    flat = next(hit["text"] for hit in answer["hits"] if "flat" in hit["text"])
+    assert flat == f"We rented a flat with a {door} door."
+
+
+def test_an_event_that_nobody_told_of_is_no_bound(flats: World) -> None:
+    answer = flats.recall("Which flat was rented before the eruption of Vesuvius?", explain=True)
+    assert answer["explain"]["query"]["periods"] == []
+
+
+def test_a_merged_entity_is_found_by_each_of_its_names(world: World) -> None:
+    for name, text in (("Jutta Kroll", "She keeps the bees."), ("J. Kroll", "She repairs the looms.")):
+        world.ingest(
+            text,
+            entities=[{"name": name, "kind": "person"}],
+            relations=[{"subject": name, "predicate": "works_at", "object": f"the yard of {name}"}],
+        )
+    rows = world.sql(
+        "select e.entity_id, n.name from entity e join entity_name n using (tenant_id, entity_id)"
+    )
+    ids = {row["name"]: format_id("ent", row["entity_id"]) for row in rows}
+    path = f"/v1/entities/{ids['Jutta Kroll']}/merge"
+    assert world.call(REVIEWER, "POST", path, {"into": ids["J. Kroll"]}).status == 200
+    answer = world.recall("Jutta Kroll", explain=True)
+    graph = {hit["text"]: hit["explain"]["legs"]["graph"] for hit in answer["hits"]}
+    assert graph == {"She keeps the bees.": 1.0, "She repairs the looms.": 1.0}
+
+
+def test_a_cursor_of_another_tenant_is_refused(world: World) -> None:
+    for number in range(3):
+        world.ingest(f"Note {number} is on the table.")
+    page = world.call(READER, "GET", "/v1/memories?limit=2").json
+    assert world.call(READER, "GET", f"/v1/memories?limit=2&cursor={page['next_cursor']}").status == 200
+    assert world.call(OUTSIDER, "GET", f"/v1/memories?limit=2&cursor={page['next_cursor']}").status == 422

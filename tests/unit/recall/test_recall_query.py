@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remembrancer.domain.periods import Period, event_bound, find_periods
+from remembrancer.domain.periods import EventBound, Period, event_bound, find_periods
 from remembrancer.domain.query import mentions, name_candidates, understand
 
 NOW = datetime(2026, 6, 10, 12, tzinfo=UTC)
@@ -90,6 +90,10 @@ def test_an_event_bounds_the_time() -> None:
     bound = event_bound("Where did she live before the move to Lisbon?")
     assert bound is not None and bound.before and bound.event == "the move to Lisbon"
     assert event_bound("before 2020") is None
+    assert event_bound("since starting at Globex") == EventBound(False, "starting at Globex")
+    assert event_bound("prior to the launch, who led?") == EventBound(True, "the launch")
+    assert event_bound("What happened after Maria's wedding?") == EventBound(False, "Maria's wedding")
+    assert event_bound("before noon") is None
 
 
 @given(st.text(max_size=400))

@@ -43,8 +43,9 @@ _BEFORE = re.compile(r"\b(?:before|until|till|up to|by|prior to)(?: the)?$", re.
 _AFTER = re.compile(r"\b(?:after|since|from|as of)(?: the)?$", re.IGNORECASE)
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 _EVENT = re.compile(
-    r"\b(?P<side>before|after|since|until)\s+"
-    r"(?P<event>(?:the|my|our|his|her|their|moving|starting|getting|buying|joining)\b[^?.!,;]{2,80})",
+    r"\b(?P<side>before|after|since|until|prior to)\s+"
+    r"(?P<event>(?:(?:the|my|our|his|her|their|moving|starting|getting|buying|joining)\b|[^\W\d_]{1,40}['’]s\b)"
+    r"[^?.!,;]{2,80})",
     re.IGNORECASE,
 )
 
@@ -101,7 +102,7 @@ def event_bound(query: str) -> EventBound | None:
     match = _EVENT.search(query[:MAX_CHARACTERS])
     if match is None or any(character.isdigit() for character in match["event"]):
         return None
-    return EventBound(match["side"].lower() in ("before", "until"), match["event"].strip())
+    return EventBound(match["side"].lower() in ("before", "until", "prior to"), match["event"].strip())
 
 
 def _calendar(year: int, month: int | None, day: int | None) -> tuple[datetime, datetime]:

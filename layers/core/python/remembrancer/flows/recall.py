@@ -255,7 +255,8 @@ def filters_of(unit: Unit, request: RecallRequest, question: Question) -> search
 
 def _graph_leg(unit: Unit, question: Question, filters: search.Filters) -> dict[UUID, float]:
     """What the graph gives to memories, 0..1: by the rank of the entities that their live edges join."""
-    seeds = graph_read.named(unit, filters.spaces, query.name_candidates(question.text))
+    names = query.name_candidates(question.text)
+    seeds = graph_read.named(unit, filters.spaces, names, filters.known_at)
     if not seeds:
         return {}
     edges = graph_read.around(unit, filters.spaces, seeds, filters.known_at, dict(filters.view))
@@ -273,12 +274,17 @@ def _graph_leg(unit: Unit, question: Question, filters: search.Filters) -> dict[
 def _around_event(
     unit: Unit, services: Services, request: RecallRequest, bound: Any, vector: Any, now: datetime
 ) -> tuple[Period, ...]:
-    """The time before or after the memory that best tells of an event, when one tells of it surely."""
-    told = rank(unit, request, query.understand(bound.event, now), vector, services.embedder.contract)
-    if not told.best or told.relevance[0] < 0.5:
-        return ()
-    at = told.candidates[told.best[0]].happened
-    return (Period(None, at) if bound.before else Period(at, None),)
+    """The time before or after the memory that best tells of an event: one that has every word of it and does not
+    itself ask. None when there is none."""
+    event = query.understand(bound.event, now)
+    told = rank(unit, request, event, vector, services.embedder.contract)
+    held = abstention.words_held(event, told.candidates)
+    for index in told.best:
+        candidate = told.candidates[index]
+        if len(held[index]) == len(event.words) > 0 and not candidate.asks:
+            at = candidate.happened
+            return (Period(None, at) if bound.before else Period(at, None),)
+    return ()
 
 
 def _answer(unit: Unit, services: Services, request: RecallRequest, ranked: Ranked) -> dict[str, Any]:

@@ -38,15 +38,29 @@ _MENTIONED = f"""exists (select from mention t
   where t.tenant_id = e.tenant_id and t.entity_id = e.entity_id and {visibility.live()})"""
 
 
-def named(unit: Unit, spaces: Sequence[UUID], keys: Sequence[str]) -> list[UUID]:
-    """The entities that bear one of these folded names in these spaces, longest name first, at most MAX_ENTITIES."""
+def named(
+    unit: Unit, spaces: Sequence[UUID], keys: Sequence[str], known_at: datetime | None = None
+) -> list[UUID]:
+    """The entities that bear one of these folded names in these spaces, longest name first, at most MAX_ENTITIES.
+
+    What was merged into another is that other now, which bears its names and has its edges; a view of what was
+    known before still finds it as it was.
+    """
     rows = unit.rows(
         """
-        select entity_id, max(length(name_key)) as long from entity_name
-        where tenant_id = %(tenant)s and space_id = any (%(spaces)s::uuid[]) and name_key = any (%(keys)s)
-        group by entity_id order by long desc, entity_id limit %(limit)s
+        select n.entity_id, max(length(n.name_key)) as long
+        from entity_name n join entity e on e.tenant_id = n.tenant_id and e.entity_id = n.entity_id
+        where n.tenant_id = %(tenant)s and n.space_id = any (%(spaces)s::uuid[]) and n.name_key = any (%(keys)s)
+          and (e.merged_into is null or %(known_at)s::timestamptz is not null)
+        group by n.entity_id order by long desc, n.entity_id limit %(limit)s
         """,
-        {"tenant": unit.tenant_id, "spaces": list(spaces), "keys": list(keys), "limit": MAX_ENTITIES},
+        {
+            "tenant": unit.tenant_id,
+            "spaces": list(spaces),
+            "keys": list(keys),
+            "known_at": known_at,
+            "limit": MAX_ENTITIES,
+        },
     )
     return [row["entity_id"] for row in rows]
 
@@ -86,7 +100,8 @@ def around(
 
 
 def by_name(unit: Unit, key: str, limit: int) -> list[Row]:
-    """Entities with this folded name, canonical bearers first: {entity_id, space_id, kind, names}."""
+    """Entities with this folded name, canonical bearers first: {entity_id, space_id, kind, names}. What was merged
+    into another is found as that other, which bears its names."""
     return unit.rows(
         f"""
         select e.entity_id, e.space_id, e.kind, e.created_at,
@@ -94,7 +109,7 @@ def by_name(unit: Unit, key: str, limit: int) -> list[Row]:
                      order by n.canonical desc, n.name_key collate "C") as names
         from entity e join entity_name k on k.tenant_id = e.tenant_id and k.entity_id = e.entity_id
         where e.tenant_id = %(tenant)s and e.space_id = any (rem_spaces()) and k.name_key = %(key)s
-          and {_MENTIONED}
+          and e.merged_into is null and {_MENTIONED}
         order by k.canonical desc, e.entity_id limit %(limit)s
         """,
         {"tenant": unit.tenant_id, "key": key, "limit": limit, **_view(unit)},
@@ -106,14 +121,16 @@ def _view(unit: Unit) -> dict[str, Any]:
 
 
 def entity(unit: Unit, entity_id: UUID) -> Row | None:
-    """One entity with its names; None when this reader may not know of it."""
+    """One entity with its names, or what it was merged into; None when this reader may not know of it."""
     return unit.row(
         f"""
         select e.entity_id, e.space_id, e.kind, e.created_at,
                array(select n.name from entity_name n where n.tenant_id = e.tenant_id and n.entity_id = e.entity_id
                      order by n.canonical desc, n.name_key collate "C") as names
         from entity e
-        where e.tenant_id = %(tenant)s and e.space_id = any (rem_spaces()) and e.entity_id = %(id)s and {_MENTIONED}
+        where e.tenant_id = %(tenant)s and e.space_id = any (rem_spaces()) and {_MENTIONED}
+          and e.entity_id = (select coalesce(asked.merged_into, asked.entity_id) from entity asked
+                             where asked.tenant_id = %(tenant)s and asked.entity_id = %(id)s)
         """,
         {"tenant": unit.tenant_id, "id": entity_id, **_view(unit)},
     )
