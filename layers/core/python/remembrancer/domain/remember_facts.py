@@ -126,14 +126,25 @@ class Ledger:
         new_id: Callable[[], UUID],
     ) -> None:
         self._owner_id = owner_id
-        self._facts = list(facts)
+        self._by_id: dict[UUID, Fact] = {}
+        self._by_place: dict[tuple[UUID, str], list[Fact]] = {}
+        self._by_object: dict[tuple[UUID, str, UUID | Value | None], list[Fact]] = {}
+        for fact in facts:
+            self._enter(fact)
         self._predicates = predicates
         self._now = now
         self._new_id = new_id
 
     @property
     def facts(self) -> Sequence[Fact]:
-        return self._facts
+        return list(self._by_id.values())
+
+    def _enter(self, fact: Fact) -> None:
+        """Also again, when it was corrected; under what it said before it is compared as what it says now."""
+        self._by_id[fact.relationship_id] = fact
+        if fact.stored is None or not fact.restated or fact.stored[0].place != fact.statement.place:
+            self._by_place.setdefault(fact.statement.place, []).append(fact)
+        self._by_object.setdefault((*fact.statement.place, fact.statement.object), []).append(fact)
 
     def say(self, said: Said) -> Fact:
         """The fact that this is, or becomes. Raises LookupError for a correction of what is not in the ledger."""
@@ -161,10 +172,10 @@ class Ledger:
     def contradictions(self) -> Iterator[Contradiction]:
         """Of facts that the batch said: each pair once. Nothing is overwritten by it."""
         seen: set[frozenset[UUID]] = set()
-        for fact in self._facts:
+        for fact in self._by_id.values():
             if not fact.supports or fact.window is None:
                 continue
-            for other in self._facts:
+            for other in self._beside(fact.statement):
                 pair = frozenset((fact.relationship_id, other.relationship_id))
                 if other is fact or other.window is None or pair in seen:
                     continue
@@ -172,6 +183,12 @@ class Ledger:
                 if reason is not None and fact.window.overlaps(other.window):
                     seen.add(pair)
                     yield Contradiction(fact, other, reason)
+
+    def _beside(self, statement: Statement) -> list[Fact]:
+        """The facts that could contradict it: of the same object, where one holds at a time of the same place."""
+        if self._predicates[statement.predicate][1] == "one":
+            return self._by_place.get(statement.place, [])
+        return self._by_object.get((*statement.place, statement.object), [])
 
     def _contradict(self, fact: Fact, other: Fact) -> ConflictReason | None:
         one, two = fact.statement, other.statement
@@ -188,7 +205,7 @@ class Ledger:
     def _own(self, statement: Statement, owner_id: UUID) -> list[Fact]:
         return [
             fact
-            for fact in self._facts
+            for fact in self._by_object.get((*statement.place, statement.object), ())
             if fact.owner_id == owner_id and fact.window is not None and fact.statement == statement
         ]
 
@@ -220,7 +237,7 @@ class Ledger:
         if start is None and self._dated_now(said):
             start = self._now
         self._settle(fact, Window(start, said.valid_to))
-        self._facts.append(fact)
+        self._enter(fact)
         return fact
 
     def _dated_now(self, said: Said) -> bool:
@@ -235,7 +252,7 @@ class Ledger:
 
     def _correct(self, said: Said, correction: Correction) -> Fact:
         """We were wrong: what is stated takes the place of the old version; the window stays unless it is stated."""
-        fact = next((f for f in self._facts if f.relationship_id == correction.relationship_id), None)
+        fact = self._by_id.get(correction.relationship_id)
         if fact is None or fact.window is None:
             raise LookupError("nothing to correct")
         window = fact.window
@@ -252,6 +269,7 @@ class Ledger:
         if fact.statement != said.statement:
             fact.statement, fact.original, fact.restated = said.statement, said.original, True
             fact.supports.clear()
+            self._enter(fact)
         self._settle(fact, window)
         return fact
 
@@ -262,7 +280,7 @@ class Ledger:
         """The same owner's other facts of a place that holds one at a time."""
         return [
             other
-            for other in self._facts
+            for other in self._by_place.get(statement.place, ())
             if other is not fact
             and other.owner_id == owner_id
             and other.window is not None

@@ -6,7 +6,7 @@ What was decided on what has changed since is `stale_input`, with its place; wha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -115,6 +115,32 @@ class _Gone:
     item: int
 
 
+@dataclass(frozen=True)
+class _Names:
+    """Subject and object of each edge; what is to be made: (id, kind, name, key)."""
+
+    ends: list[tuple[UUID, UUID | None]]
+    new: list[tuple[UUID, str, str, str]]
+
+
+@dataclass(frozen=True)
+class _Predicates:
+    """(kind, cardinality) by key, and those that are to be registered."""
+
+    known: Mapping[str, tuple[str, str]]
+    new: list[Register]
+
+
+@dataclass(frozen=True)
+class _StoredFacts:
+    """What stands in the places that are spoken of; of that what rests on text that is not believed any more, or that
+    ends now."""
+
+    facts: list[Fact]
+    retired: list[Fact]
+    ended: list[Fact]
+
+
 class _Commit:
     def __init__(self, unit: Unit, work: Work, planned: Plan) -> None:
         self._unit = unit
@@ -127,22 +153,31 @@ class _Commit:
         self._gone: dict[UUID, _Gone] = {}
         self._reused: dict[int, _Reused] = {}
         self._submissions: dict[int, Submission] = {}
+        self._edges: dict[int, list[int]] = {}
+        for place, edge in enumerate(planned.edges):
+            self._edges.setdefault(edge.proposal, []).append(place)
         names = {end.key for edge in planned.edges for end in (edge.subject, edge.object) if end}
         wanted = 2 * len(planned.edges) + len(names) + 2 * len(work.context.evidence)
         self._alone = wanted > MAX_LOCKS
 
     def run(self) -> Committed:
+        """All locks and fences first; then the clock is read, so that nothing is closed before it was opened."""
         self._hold_space()
-        source_ids = self._sources()
+        sources = self._sources()
         self._targets()
         self._duplicates()
-        self._write_evidence(source_ids)
-        self._supersede()
-        ends = self._entities()
+        named = self._names()
         predicates = self._predicates()
-        ledger, facts = self._facts(ends, predicates)
+        said = [self._said(place, named) for place in range(len(self._plan.edges))]
+        stored = self._stored_facts(said, predicates.known)
+        remember_write.read_clock(self._unit)
+        self._write_evidence(self._write_sources(sources))
+        self._supersede()
+        self._write_names(named)
+        self._register(predicates)
+        ledger, facts = self._say(said, stored, predicates.known)
         opened = self._write_facts(ledger)
-        document = self._document(facts, predicates, opened)
+        document = self._document(facts, predicates.known, opened)
         self._read_back(facts)
         self._audit(document, opened)
         return Committed(document, sorted(self._spoken_of()))
@@ -157,30 +192,22 @@ class _Commit:
         if keys and not self._alone:
             lock(self._unit, kind, keys)
 
-    def _sources(self) -> dict[str, UUID]:
-        """Compare and set: the revisions are still those that were found. Source ids by key."""
+    def _sources(self) -> dict[str, Row]:
+        """Compare: the revisions are still those that were found. The stored sources by key."""
         sources = self._context.sources
         self._lock("source", [self._owner_id.bytes + s.key.encode() for s in sources])
         stored = remember_read.sources(
             self._unit, self._space_id, self._owner_id, {source.key for source in sources}
         )
-        ids: dict[str, UUID] = {}
         for source in sources:
             row = stored.get(source.key)
             item = next(i for i, sent in enumerate(self._request.evidence) if sent.source_key == source.key)
             if (None if row is None else row["revision"]) != source.current:
                 raise _stale([f"/evidence/{item}/previous_source_revision"])
-            if row is None:
-                ids[source.key] = remember_write.add_source(
-                    self._unit, self._space_id, source.key, source.revision
-                )
-                continue
-            ids[source.key] = row["source_id"]
-            if source.current != source.revision:
-                remember_write.revise_source(self._unit, row["source_id"], source.revision)
+            if row is not None and source.current != source.revision:
                 old = remember_write.outdated(self._unit, row["source_id"], source.revision)
                 self._gone |= {memory_id: _Gone(version, item) for memory_id, version in old.items()}
-        return ids
+        return stored
 
     def _targets(self) -> None:
         """Everything stored that was decided on is locked, and still as it was: reused and cited evidence, what is
@@ -207,8 +234,12 @@ class _Commit:
                 stale.append(pointer)
         if stale:
             raise _stale(stale)
-        # Somebody else may have taken the place of what the source does not bring any more.
-        self._gone = {one: gone for one, gone in self._gone.items() if one in rows}
+        # Somebody else, or an item, may take the place of what the source does not bring any more.
+        named = self._superseded()
+        self._gone = {o: gone for o, gone in self._gone.items() if o in rows and o not in named}
+
+    def _superseded(self) -> set[UUID]:
+        return {target.memory_id for item in self._context.evidence for target in item.supersedes}
 
     def _duplicates(self) -> None:
         """What was decided to be reused, and whatever was stored meanwhile with the very same bytes: that needs no
@@ -235,6 +266,21 @@ class _Commit:
             self._gone.pop(reused.memory_id, None)
 
     # Evidence ------------------------------------------------------------------------------------------------
+    def _write_sources(self, stored: Mapping[str, Row]) -> dict[str, UUID]:
+        """Set what was compared; the ids by key."""
+        ids: dict[str, UUID] = {}
+        for source in self._context.sources:
+            row = stored.get(source.key)
+            if row is None:
+                ids[source.key] = remember_write.add_source(
+                    self._unit, self._space_id, source.key, source.revision
+                )
+            else:
+                ids[source.key] = row["source_id"]
+                if source.current != source.revision:
+                    remember_write.revise_source(self._unit, row["source_id"], source.revision)
+        return ids
+
     def _write_evidence(self, source_ids: Mapping[str, UUID]) -> None:
         """New texts, then one more occurrence of each that is known or repeats an item of the batch."""
         source = "manual" if self._unit.principal.human else "memory"
@@ -330,63 +376,58 @@ class _Commit:
                 successor = self._submissions[index].memory_id
                 memories.succeed(self._unit, row, successor, self._unit.now)
                 conflicts.close_between(self._unit, successor, target.memory_id)
-        named = {target.memory_id for item in self._context.evidence for target in item.supersedes}
-        self._gone = {one: gone for one, gone in self._gone.items() if one not in named}
         remember_write.disbelieve(self._unit, {one: gone.version for one, gone in self._gone.items()})
 
     # The graph -----------------------------------------------------------------------------------------------
-    def _entities(self) -> list[tuple[UUID, UUID | None]]:
-        """Subject and object of each edge. A new name and kind is one entity, however often and by whomever it is
-        mentioned at the same time."""
-        pairs = [(edge, end) for edge in self._plan.edges for end in (edge.subject, edge.object) if end]
-        keys = {end.key for _, end in pairs}
-        self._lock("entity", [self._space_id.bytes + key.encode() for key in keys])
+    def _names(self) -> _Names:
+        """A new name and kind is one entity, however often and by whomever it is mentioned at the same time."""
+        ends = [end for edge in self._plan.edges for end in (edge.subject, edge.object) if end is not None]
+        self._lock("entity", [self._space_id.bytes + key.encode() for key in {end.key for end in ends}])
+        new = [end for end in ends if end.entity_id is None]
         merged = remember_read.merged(
-            self._unit, {end.entity_id for _, end in pairs if end.entity_id is not None}
+            self._unit, {end.entity_id for end in ends if end.entity_id is not None}
         )
-        bearers = remember_read.bearers(
-            self._unit, self._space_id, {end.key for _, end in pairs if end.entity_id is None}
-        )
-        made: dict[tuple[str, str], tuple[UUID, str]] = {}
+        bearers = remember_read.bearers(self._unit, self._space_id, {end.key for end in new})
+        made: dict[str, dict[str, tuple[UUID, str]]] = {}
         # `other` is no kind of its own: it joins what bears the name.
-        for _, end in sorted(pairs, key=lambda pair: pair[1].kind == "other"):
-            if end.entity_id is None and not bearing(bearers.get(end.key, ()), end.kind):
-                same = [one for one in made if one[0] == end.key and end.kind in (one[1], "other")]
-                if not same:
-                    made[end.key, end.kind] = (self._unit.new_id(), end.name)
-        remember_write.add_entities(
-            self._unit,
-            self._space_id,
-            [(entity_id, kind, name, key) for (key, kind), (entity_id, name) in made.items()],
-        )
+        for end in sorted(new, key=lambda end: end.kind == "other"):
+            kinds = made.setdefault(end.key, {})
+            known = end.kind in kinds or (end.kind == "other" and kinds)
+            if not known and not bearing(bearers.get(end.key, ()), end.kind):
+                kinds[end.kind] = (self._unit.new_id(), end.name)
 
         def resolve(edge: EdgePlan, end: Endpoint) -> UUID:
             if end.entity_id is not None:
-                if end.entity_id not in merged:
-                    raise _stale([f"/relationships/{edge.proposal}"])
-                return merged[end.entity_id]
-            rows = bearing(bearers.get(end.key, ()), end.kind)
-            if len(rows) > 1:
+                found = merged.get(end.entity_id)
+            else:
+                rows = bearing(bearers.get(end.key, ()), end.kind)
+                kinds = made[end.key]
+                if len(rows) == 1:
+                    found = rows[0]["entity_id"]
+                elif rows:  # somebody else bears the name too, since it was read
+                    found = None
+                else:
+                    found, _ = kinds.get(end.kind) or next(iter(kinds.values()))
+            if found is None:
                 raise _stale([f"/relationships/{edge.proposal}"])
-            if rows:
-                found: UUID = rows[0]["entity_id"]
-                return found
-            return next(
-                entity_id
-                for (key, kind), (entity_id, _) in made.items()
-                if key == end.key and end.kind in (kind, "other")
-            )
+            return found
 
-        ends = [
-            (resolve(edge, edge.subject), None if edge.object is None else resolve(edge, edge.object))
-            for edge in self._plan.edges
-        ]
-        self._mention(ends)
-        return ends
+        return _Names(
+            [
+                (resolve(edge, edge.subject), None if edge.object is None else resolve(edge, edge.object))
+                for edge in self._plan.edges
+            ],
+            [
+                (entity_id, kind, name, key)
+                for key, kinds in made.items()
+                for kind, (entity_id, name) in kinds.items()
+            ],
+        )
 
-    def _mention(self, ends: Sequence[tuple[UUID, UUID | None]]) -> None:
+    def _write_names(self, named: _Names) -> None:
+        remember_write.add_entities(self._unit, self._space_id, named.new)
         mentions = set()
-        for edge, (subject, target) in zip(self._plan.edges, ends, strict=True):
+        for edge, (subject, target) in zip(self._plan.edges, named.ends, strict=True):
             for span in edge.supports:
                 memory_id = self._submissions[span.item].memory_id
                 mentions.add((memory_id, subject, edge.subject.key))
@@ -394,111 +435,100 @@ class _Commit:
                     mentions.add((memory_id, target, edge.object.key))
         remember_write.mention(self._unit, self._space_id, mentions)
 
-    def _predicates(self) -> dict[str, tuple[str, str]]:
-        """(kind, cardinality) by key. One that somebody registered otherwise meanwhile is stale."""
+    def _predicates(self) -> _Predicates:
+        """One that somebody registered otherwise meanwhile, or that is gone, is stale."""
         keys = {edge.predicate for edge in self._plan.edges}
         self._lock("predicate", [self._space_id.bytes + key.encode() for key in keys])
         found = remember_read.kinds(self._unit, self._space_id, keys)
         new: dict[str, Register] = {}
+        for edge in self._plan.edges:
+            stored, asked = found.get(edge.predicate), edge.register
+            if stored is None and asked is not None:
+                new.setdefault(edge.predicate, asked)
+            elif stored is None or (asked is not None and stored != (asked.kind, asked.cardinality)):
+                raise _stale([f"/relationships/{edge.proposal}/predicate"])
+        known = found | {key: (made.kind, made.cardinality) for key, made in new.items()}
+        return _Predicates(known, list(new.values()))
+
+    def _register(self, predicates: _Predicates) -> None:
+        """The new ones, and the keys under which they were proposed."""
+        remember_write.register(self._unit, self._space_id, predicates.new)
         aliases: set[tuple[str, str, UUID]] = set()
         for edge in self._plan.edges:
-            if edge.register is None:
-                if edge.predicate not in found:
-                    raise _stale([f"/relationships/{edge.proposal}/predicate"])
-                continue
-            asked = (edge.register.kind, edge.register.cardinality)
-            if found.get(edge.predicate, asked) != asked:
-                raise _stale([f"/relationships/{edge.proposal}/predicate"])
-            if edge.predicate not in found:
-                new.setdefault(edge.predicate, edge.register)
             proposed = self._context.proposals[edge.proposal].predicate.proposed_key
-            if proposed is not None and proposed != edge.predicate:
+            if edge.register is not None and proposed not in (None, edge.predicate):
+                assert proposed is not None
                 memory_id = self._submissions[edge.supports[0].item].memory_id
                 aliases.add((proposed, edge.predicate, memory_id))
-        remember_write.register(self._unit, self._space_id, new.values())
         remember_write.add_aliases(self._unit, self._space_id, aliases)
-        return found | {key: (asked.kind, asked.cardinality) for key, asked in new.items()}
 
-    def _facts(
-        self, ends: Sequence[tuple[UUID, UUID | None]], predicates: Mapping[str, tuple[str, str]]
-    ) -> tuple[Ledger, list[Fact]]:
-        """The ledger after everything was said, and the fact of each edge."""
-        said = [
-            self._said(edge, *found, corrects=self._corrects(place))
-            for place, (edge, found) in enumerate(zip(self._plan.edges, ends, strict=True))
-        ]
-        retired = self._gone.keys()
-        ended = {target.memory_id for item in self._context.evidence for target in item.supersedes}
-        corrected = {one.correction.relationship_id: p for p, one in enumerate(said) if one.correction}
-        before = remember_read.relationships(self._unit, self._space_id, corrected.keys())
-        places = {one.statement.place for one in said} | {_statement(row).place for row in before.values()}
-        places |= {_statement(row).place for row in self._resting({*retired, *ended})}
-        self._lock(
-            "relationship",
-            [self._space_id.bytes + subject.bytes + key.encode() for subject, key in places],
-        )
-        rows = remember_read.facts(self._unit, self._space_id, places)
-        facts = [
-            Fact.of_store(
-                row["relationship_id"],
-                row["owner_id"],
-                row["version"],
-                _statement(row),
-                Window(row["valid_from"], row["valid_to"]),
-            )
-            for row in rows
-        ]
-        by_id = {fact.relationship_id: fact for fact in facts}
-        for relationship_id, place in corrected.items():
-            proposal = self._plan.edges[place].proposal
-            correction = self._context.proposals[proposal].correction
-            fact = by_id.get(relationship_id)
-            if fact is None or correction is None or fact.version != correction.version:
-                raise _stale([f"/relationships/{proposal}/correction_target"])
-        ledger = Ledger(self._owner_id, facts, predicates, self._unit.now, self._unit.new_id)
-        resting = {row["relationship_id"] for row in self._resting(retired)}
-        ending = {row["relationship_id"] for row in self._resting(ended)} - resting
-        spoken: dict[int, Fact] = {}
-        # Corrections first: what they correct is what the caller saw.
-        for place in sorted(range(len(said)), key=lambda place: said[place].correction is None):
-            spoken[place] = self._say(ledger, said[place], self._plan.edges[place])
-        for relationship_id in (resting & by_id.keys()) - corrected.keys():
-            ledger.retire(by_id[relationship_id])
-        for relationship_id in (ending & by_id.keys()) - corrected.keys():
-            ledger.end(by_id[relationship_id])
-        return ledger, [spoken[place] for place in range(len(said))]
-
-    def _say(self, ledger: Ledger, said: Said, edge: EdgePlan) -> Fact:
-        try:
-            return ledger.say(said)
-        except LookupError:
-            raise _stale([f"/relationships/{edge.proposal}/correction_target"]) from None
-
-    def _resting(self, memory_ids: Collection[UUID]) -> list[Row]:
-        return remember_write.resting_on(self._unit, memory_ids) if memory_ids else []
-
-    def _corrects(self, place: int) -> Correction | None:
+    def _said(self, place: int, named: _Names) -> Said:
         """A proposal corrects once, whatever it is split into."""
-        proposal = self._plan.edges[place].proposal
-        correction = self._context.proposals[proposal].correction
-        first = next(at for at, edge in enumerate(self._plan.edges) if edge.proposal == proposal)
-        if correction is None or first != place:
-            return None
-        return Correction(correction.relationship_id)
-
-    def _said(
-        self, edge: EdgePlan, subject: UUID, target: UUID | None, *, corrects: Correction | None
-    ) -> Said:
+        edge = self._plan.edges[place]
         sent = self._request.relationships[edge.proposal]
+        correction = self._context.proposals[edge.proposal].correction
         value, original = (None, None) if edge.value is None else _value(edge.value)
+        subject, target = named.ends[place]
+        corrects = correction is not None and place == self._edges[edge.proposal][0]
         return Said(
             Statement(subject, edge.predicate, target, value, sent.polarity),
             sent.valid_from,
             sent.valid_to,
             edge.supports,
             original,
-            corrects,
+            Correction(correction.relationship_id) if corrects and correction else None,
         )
+
+    def _stored_facts(self, said: Sequence[Said], predicates: Mapping[str, tuple[str, str]]) -> _StoredFacts:
+        """The places of everything that is said, corrected or left without support are locked, then read."""
+        corrected = {one.correction.relationship_id: p for p, one in enumerate(said) if one.correction}
+        superseded = self._superseded()
+        gone = {*superseded, *self._gone}
+        before = [
+            *remember_read.relationships(self._unit, self._space_id, corrected.keys()).values(),
+            *remember_write.resting_on(self._unit, gone, gone),
+        ]
+        places = {one.statement.place for one in said} | {_statement(row).place for row in before}
+        self._lock(
+            "relationship",
+            [self._space_id.bytes + subject.bytes + key.encode() for subject, key in places],
+        )
+        ids = {row["relationship_id"] for row in before}
+        single = {key for key, (_, cardinality) in predicates.items() if cardinality == "one"}
+        rows = remember_read.facts(self._unit, self._space_id, {o.statement for o in said}, single, ids)
+        facts = {row["relationship_id"]: _fact(row) for row in rows}
+        for relationship_id, place in corrected.items():
+            proposal = self._plan.edges[place].proposal
+            correction = self._context.proposals[proposal].correction
+            fact = facts.get(relationship_id)
+            if fact is None or correction is None or fact.version != correction.version:
+                raise _stale([f"/relationships/{proposal}/correction_target"])
+        retired = {r["relationship_id"] for r in remember_write.resting_on(self._unit, self._gone, gone)}
+        ended = {r["relationship_id"] for r in remember_write.resting_on(self._unit, superseded, gone)}
+        return _StoredFacts(
+            list(facts.values()),
+            [facts[one] for one in sorted((retired & facts.keys()) - corrected.keys())],
+            [facts[one] for one in sorted((ended & facts.keys()) - retired - corrected.keys())],
+        )
+
+    def _say(
+        self, said: Sequence[Said], stored: _StoredFacts, predicates: Mapping[str, tuple[str, str]]
+    ) -> tuple[Ledger, list[Fact]]:
+        """The ledger after everything was said, and the fact of each edge."""
+        ledger = Ledger(self._owner_id, stored.facts, predicates, self._unit.now, self._unit.new_id)
+        spoken: dict[int, Fact] = {}
+        # Corrections first: what they correct is what the caller saw.
+        for place in sorted(range(len(said)), key=lambda place: said[place].correction is None):
+            try:
+                spoken[place] = ledger.say(said[place])
+            except LookupError:
+                proposal = self._plan.edges[place].proposal
+                raise _stale([f"/relationships/{proposal}/correction_target"]) from None
+        for fact in stored.retired:
+            ledger.retire(fact)
+        for fact in stored.ended:
+            ledger.end(fact)
+        return ledger, [spoken[place] for place in range(len(said))]
 
     def _write_facts(self, ledger: Ledger) -> list[Opened]:
         """The versions and their supports; then what contradicts what, for review. Nothing is overwritten by that."""
@@ -567,9 +597,8 @@ class _Commit:
         for index, sent in enumerate(self._request.relationships):
             missing = self._plan.not_stored.get(index)
             splits = [
-                self._split(edge, fact, entities, predicates)
-                for edge, fact in zip(self._plan.edges, facts, strict=True)
-                if edge.proposal == index
+                self._split(self._plan.edges[place], facts[place], entities, predicates)
+                for place in self._edges.get(index, ())
             ]
             result: dict[str, Any] = {
                 "ref": sent.ref,
@@ -641,27 +670,21 @@ class _Commit:
 
     def _warnings(self, facts: Sequence[Fact], opened: Sequence[Opened]) -> list[dict[str, Any]]:
         """A conflict that was opened, at the relationship that brought it: for review, nothing was overwritten."""
-        warnings = []
-        for conflict_id, found in opened:
-            place = next(
-                place
-                for place, fact in enumerate(facts)
-                if fact.relationship_id == found.fact.relationship_id
-            )
-            warnings.append(
-                {
-                    "code": "conflict",
-                    "pointer": f"/relationships/{self._plan.edges[place].proposal}",
-                    "reason": found.reason,
-                    "conflict_id": format_id("con", conflict_id),
-                }
-            )
-        return warnings
+        brought = {fact.relationship_id: place for place, fact in reversed(list(enumerate(facts)))}
+        return [
+            {
+                "code": "conflict",
+                "pointer": f"/relationships/{self._plan.edges[brought[found.fact.relationship_id]].proposal}",
+                "reason": found.reason,
+                "conflict_id": format_id("con", conflict_id),
+            }
+            for conflict_id, found in opened
+        ]
 
     def _spoken_of(self) -> set[UUID]:
         """The memories whose erasure erases the result."""
-        named = {target.memory_id for item in self._context.evidence for target in item.supersedes}
-        return {one.memory_id for one in self._submissions.values()} | named | self._gone.keys()
+        submitted = {one.memory_id for one in self._submissions.values()}
+        return submitted | self._superseded() | self._gone.keys()
 
     def _read_back(self, facts: Sequence[Fact]) -> None:
         """Everything that the result tells of is there, as a reader of this transaction finds it."""
@@ -700,6 +723,11 @@ def _value(view: ValueView) -> tuple[Value, str]:
     number, unit = in_base_unit(view.text, view.unit)
     written = view.original if unit == view.unit else f"{view.original} {view.unit}"
     return Value(view.type, number, unit), written
+
+
+def _fact(row: Row) -> Fact:
+    window = Window(row["valid_from"], row["valid_to"])
+    return Fact.of_store(row["relationship_id"], row["owner_id"], row["version"], _statement(row), window)
 
 
 def _statement(row: Row) -> Statement:

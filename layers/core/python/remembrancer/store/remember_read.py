@@ -6,7 +6,10 @@ from collections.abc import Collection, Sequence
 from typing import Any
 from uuid import UUID
 
+from psycopg.types.json import Jsonb
+
 from remembrancer.domain.digests import content_sha
+from remembrancer.domain.remember_facts import Statement
 from remembrancer.store import visibility
 from remembrancer.store.database import Row, Unit
 from remembrancer.store.vectors import vector_text
@@ -240,23 +243,44 @@ def relationships(unit: Unit, space_id: UUID, relationship_ids: Collection[UUID]
     return {row["relationship_id"]: row for row in rows}
 
 
-def facts(unit: Unit, space_id: UUID, places: Collection[tuple[UUID, str]]) -> list[Row]:
-    """All owners' current facts of these subjects under these predicates, in a fixed order."""
-    if not places:
-        return []
-    ordered = sorted(places)
+def facts(
+    unit: Unit,
+    space_id: UUID,
+    statements: Collection[Statement],
+    single: Collection[str],
+    relationship_ids: Collection[UUID],
+) -> list[Row]:
+    """All owners' current facts that may bear on these statements, in a fixed order: those with the same object, of
+    `single` predicates all of the subject; and the named relationships."""
+    wanted = [
+        {
+            "subject_id": str(said.subject_id),
+            "predicate_key": said.predicate,
+            "object_id": None if said.object_id is None else str(said.object_id),
+            "value_canonical": None if said.value is None else said.value.canonical,
+            "whole": said.predicate in single,
+        }
+        for said in statements
+    ]
     return unit.rows(
         f"""
-        select {_FACT} from relationship
-        where tenant_id = %(tenant)s and space_id = %(space)s and superseded_at is null
-          and (subject_id, predicate_key) in (
-            select * from unnest(%(subjects)s::uuid[], %(predicates)s::text[]))
-        order by relationship_id
+        with wanted as (
+          select * from jsonb_to_recordset(%(wanted)s)
+            as w (subject_id uuid, predicate_key text, object_id uuid, value_canonical text, whole boolean)
+        )
+        select {_FACT} from relationship r
+        where r.tenant_id = %(tenant)s and r.space_id = %(space)s and r.superseded_at is null
+          and (r.relationship_id = any (%(ids)s) or (r.relationship_id, r.version) in (
+            select f.relationship_id, f.version from wanted w
+            join relationship f on f.tenant_id = %(tenant)s and f.space_id = %(space)s and f.superseded_at is null
+              and f.subject_id = w.subject_id and f.predicate_key = w.predicate_key
+              and (w.whole or f.object_id = w.object_id or f.value_canonical = w.value_canonical)))
+        order by r.relationship_id
         """,
         {
             "tenant": unit.tenant_id,
             "space": space_id,
-            "subjects": [subject for subject, _ in ordered],
-            "predicates": [predicate for _, predicate in ordered],
+            "ids": sorted(relationship_ids),
+            "wanted": Jsonb(wanted),
         },
     )

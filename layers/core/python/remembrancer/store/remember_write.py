@@ -18,6 +18,14 @@ from remembrancer.domain.time_rules import Window
 from remembrancer.store.database import Row, Unit
 
 
+def read_clock(unit: Unit) -> None:
+    """The instant of the decision is after every lock was taken: a transaction that began earlier and waited would
+    close what it waited for before it was opened."""
+    row = unit.row("select clock_timestamp() - transaction_timestamp() as waited")
+    assert row is not None
+    unit.now += row["waited"]
+
+
 @dataclass(frozen=True)
 class Submission:
     """One item of the batch and the memory that it is a submission of."""
@@ -246,9 +254,11 @@ def add_aliases(unit: Unit, space_id: UUID, aliases: Collection[tuple[str, str, 
 
 
 # Relationships -----------------------------------------------------------------------------------------------
-def resting_on(unit: Unit, memory_ids: Collection[UUID]) -> list[Row]:
-    """The current relationships that rest on these memories and on no other that is believed and goes on: as
-    `remember_read.facts`."""
+def resting_on(unit: Unit, memory_ids: Collection[UUID], gone: Collection[UUID]) -> list[Row]:
+    """The current relationships that rest on one of these memories and, when all of `gone` are, on none that is
+    believed and goes on: as `remember_read.facts`."""
+    if not memory_ids:
+        return []
     return unit.rows(
         """
         select r.relationship_id, r.version, r.owner_id, r.subject_id, r.predicate_key, r.object_id, r.value_type,
@@ -261,10 +271,11 @@ def resting_on(unit: Unit, memory_ids: Collection[UUID]) -> list[Row]:
             select from support s
             join memory_version v on v.tenant_id = s.tenant_id and v.memory_id = s.memory_id
                                  and v.superseded_at is null and v.superseded_by is null
-            where s.tenant_id = r.tenant_id and s.relationship_id = r.relationship_id and s.version = r.version)
+            where s.tenant_id = r.tenant_id and s.relationship_id = r.relationship_id and s.version = r.version
+              and s.memory_id <> all (%(gone)s))
         order by r.relationship_id
         """,
-        {"tenant": unit.tenant_id, "ids": sorted(memory_ids)},
+        {"tenant": unit.tenant_id, "ids": sorted(memory_ids), "gone": sorted(gone)},
     )
 
 
