@@ -20,7 +20,9 @@ _CHECKPOINT_TASKS = ("checkpoint_head", "checkpoint_sign", "checkpoint_record")
 _STARTING_JOBS = ("ingest", "report")
 _STARTING_ERASURES = ("purge",)
 _USING_OBJECTS = ("job_step", "erase_step", "report", "system", "decay_report", "purge")
-_USING_WORK = ("remember_prepare", "remember_call_model", "remember_check", "remember_failed")
+HANDING_ON = ("remember_prepare", "remember_call_model", "remember_check", "remember_failed")
+"""Steps of an attempt that hand texts on to each other through the work bucket."""
+_ASSESSING = ("remember_prepare", "remember_call_model")
 _OUTBOX_TASKS = ("outbox_claim", "outbox_publish", "outbox_mark")
 
 
@@ -39,6 +41,10 @@ def _answers_requests(function: Function) -> bool:
 def changes_state(function: Function) -> bool:
     """Commits audited changes and so keys digests and wakes the outbox; workflow tasks only relay ids."""
     return _in_vpc(function) and function.name not in _CHECKPOINT_TASKS + _OUTBOX_TASKS
+
+
+def uses_work_bucket(function: Function) -> bool:
+    return function.name in _USING_OBJECTS + HANDING_ON
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,8 @@ VARIABLES: tuple[Variable, ...] = (
         "ARN of the state machine that works on a remember attempt",
         lambda f: f.name == "remember",
     ),
+    Variable("REM_ASSESSOR", "rules or bedrock", lambda f: f.name in _ASSESSING),
+    Variable("REM_ASSESSOR_MODEL", "inference profile id on Bedrock", lambda f: f.name in _ASSESSING),
     Variable(
         "REM_DUPLICATE_FLOOR",
         "least cosine at which stored evidence is offered as a duplicate",
@@ -87,7 +95,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable(
         "REM_WORK_BUCKET",
         "bucket of bundles, reports and what workflows hand on",
-        lambda f: f.name in _USING_OBJECTS + _USING_WORK,
+        uses_work_bucket,
     ),
     Variable("REM_EVENT_BUS", "name of the bus that alerts go to", lambda f: f.name == "outbox_publish"),
     Variable("REM_SIGN_KEY", "ARN of the key that signs checkpoints", lambda f: f.name == "checkpoint_sign"),

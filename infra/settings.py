@@ -48,6 +48,10 @@ class Profile:
     checkpoint_lock_days: int = Field(ge=1, le=3_650)
     keep_data: bool
     """Destroying the stack keeps cluster snapshot, buckets and user pool."""
+    assessor: Literal["rules", "bedrock"]
+    """Who judges what a remember says: the embedded rules, or a model on Bedrock."""
+    assessor_model: str | None = Field(pattern=r"^[A-Za-z0-9._:/-]{1,200}$")
+    """Inference profile id on Bedrock. Set exactly when the assessor is bedrock."""
     all_alarms: bool
     alert_email: str | None = Field(pattern=r"^[^@\s]+@[^@\s]+\.[^@\s]+$")
 
@@ -67,6 +71,8 @@ class Profile:
             faults.append("keep_data with a GOVERNANCE lock: checkpoints could be removed by an operator")
         if not self.keep_data and self.checkpoint_lock == "COMPLIANCE":
             faults.append("a COMPLIANCE lock without keep_data: the stack could not be destroyed")
+        if (self.assessor == "bedrock") != (self.assessor_model is not None):
+            faults.append("assessor_model is set exactly when assessor is bedrock")
         if faults:
             raise ValueError("; ".join(faults))
         return self

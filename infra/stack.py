@@ -9,6 +9,7 @@ from functions import manifest
 from infra.alerts import Alerts
 from infra.assets import Sources
 from infra.database import Database
+from infra.environment import HANDING_ON, uses_work_bucket
 from infra.firewall import Firewall
 from infra.functions import Functions
 from infra.gateway import Gateway
@@ -17,6 +18,7 @@ from infra.keys import Keys
 from infra.migrations import Migrations
 from infra.network import Network
 from infra.page import Page
+from infra.remember import TOLD, Remember
 from infra.schedules import Schedules, target_names
 from infra.settings import Profile
 from infra.storage import Storage
@@ -25,6 +27,7 @@ from infra.workflows import Workflows
 
 OUTBOX = "outbox"
 JOBS = "jobs"
+REMEMBER = "remember"
 ERASURE = "erasure"
 MIGRATE = "migrate"
 
@@ -63,10 +66,19 @@ class Remembrancer(cdk.Stack):
             profile,
             network=network,
             sources=sources,
-            asynchronous=target_names(),
+            asynchronous=target_names() | {TOLD},
         )
         alerts = Alerts(self, "Alerts", profile, key=keys.data, dead_letters=functions.dead_letters)
         workflows = Workflows(self, "Workflows", profile, functions=functions)
+        Remember(
+            self,
+            "Remember",
+            profile,
+            machine=workflows.machines[REMEMBER],
+            failed=functions[TOLD],
+            call_model=functions["remember_call_model"],
+            dead_letters=functions.dead_letters,
+        )
         Schedules(self, "Schedules", profile, functions=functions, workflows=workflows)
         identity = Identity(self, "Identity", profile, pre_token=functions["pre_token"])
         gateway = Gateway(self, "Gateway", profile, functions=functions, pool=identity.pool)
@@ -106,8 +118,17 @@ class Remembrancer(cdk.Stack):
         for function in functions.having("REM_ERASURE_MACHINE"):
             workflows.may_start(function, ERASURE)
         network.pass_machine_start(workflows.machines[ERASURE].state_machine_arn)
-        for function in functions.having("REM_WORK_BUCKET"):
-            storage.may_use_work(functions.role_of(function))
+        for function in functions.having("REM_REMEMBER_MACHINE"):
+            workflows.may_start(function, REMEMBER)
+        network.pass_machine_start(workflows.machines[REMEMBER].state_machine_arn)
+        for entry, function in functions.chosen(uses_work_bucket):
+            role = functions.role_of(function)
+            if entry.name == "remember_call_model":
+                storage.may_answer(role)
+            elif entry.name in HANDING_ON:
+                storage.may_hand_on(role)
+            else:
+                storage.may_use_work(role)
         network.pass_objects(storage.work_objects)
         for function in functions.having("REM_EVENT_BUS"):
             alerts.may_publish(function)
@@ -122,6 +143,9 @@ class Remembrancer(cdk.Stack):
         functions.give("REM_OUTBOX_MACHINE", workflows.machines[OUTBOX].state_machine_arn)
         functions.give("REM_JOBS_MACHINE", workflows.machines[JOBS].state_machine_arn)
         functions.give("REM_ERASURE_MACHINE", workflows.machines[ERASURE].state_machine_arn)
+        functions.give("REM_REMEMBER_MACHINE", workflows.machines[REMEMBER].state_machine_arn)
+        functions.give("REM_ASSESSOR", profile.assessor)
+        functions.give("REM_ASSESSOR_MODEL", profile.assessor_model or "")
         functions.give("REM_WORK_BUCKET", storage.work_name)
         functions.give("REM_EVENT_BUS", alerts.bus.event_bus_name)
         functions.give("REM_SIGN_KEY", keys.sign.key_arn)

@@ -11,6 +11,8 @@ from constructs import Construct
 from infra.nag import accept, objects_id
 from infra.settings import Profile
 
+ATTEMPTS = "attempts/"
+"""What the steps of a remember attempt hand on lies below it (domain/remember_work.py), for a day at most."""
 LINK_LIFE_MS = 300_000
 """A presigned link older than this opens nothing, whatever it was signed for."""
 
@@ -55,6 +57,7 @@ class Storage(Construct):
             bucket_key_enabled=True,
             lifecycle_rules=[
                 s3.LifecycleRule(prefix="bundles/", expiration=cdk.Duration.days(1)),
+                s3.LifecycleRule(prefix=ATTEMPTS, expiration=cdk.Duration.days(1)),
                 s3.LifecycleRule(prefix="reports/", expiration=cdk.Duration.days(profile.log_days)),
             ],
             server_access_logs_bucket=self.logs,
@@ -97,6 +100,25 @@ class Storage(Construct):
         )
         self._key.grant(grantee, "kms:GenerateDataKey", "kms:Decrypt")
         accept(grantee, "One object a bundle or report.", objects_id(self._work))
+
+    def may_hand_on(self, grantee: iam.IRole) -> None:
+        """May write, read and remove what attempts hand on, and nothing else of the bucket."""
+        below = f"{ATTEMPTS}*"
+        self._may(grantee, below, "s3:PutObject", "s3:GetObject", "s3:DeleteObject")
+        accept(grantee, "Two objects a turn of an attempt, under this prefix.", objects_id(self._work, below))
+
+    def may_answer(self, grantee: iam.IRole) -> None:
+        """May read what the model is asked and write what it answers; neither remove nor read anything else."""
+        asked, answered = f"{ATTEMPTS}*.req", f"{ATTEMPTS}*.res"
+        self._may(grantee, asked, "s3:GetObject")
+        self._may(grantee, answered, "s3:PutObject")
+        for below in (asked, answered):
+            accept(grantee, "One object a turn of an attempt.", objects_id(self._work, below))
+
+    def _may(self, grantee: iam.IRole, below: str, *actions: str) -> None:
+        objects = self._work.arn_for_objects(below)
+        iam.Grant.add_to_principal(grantee=grantee, actions=list(actions), resource_arns=[objects])
+        self._key.grant(grantee, "kms:GenerateDataKey", "kms:Decrypt")
 
     def may_store_checkpoints(self, grantee: iam.IRole) -> None:
         """May add checkpoints; neither read nor remove them."""

@@ -41,6 +41,8 @@ class LocalValues:
             "REM_OUTBOX_MACHINE": machine_arn("outbox"),
             "REM_JOBS_MACHINE": machine_arn("jobs"),
             "REM_ERASURE_MACHINE": machine_arn("erasure"),
+            "REM_ASSESSOR": "rules",
+            "REM_ASSESSOR_MODEL": "",
             "REM_REMEMBER_MACHINE": machine_arn("remember"),
             "REM_WORK_BUCKET": WORK_BUCKET,
             "REM_EVENT_BUS": EVENT_BUS,

@@ -1,0 +1,83 @@
+"""What remember needs beside its machine: a rule for executions that no catch sees, and the model's permission."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
+from aws_cdk import aws_stepfunctions as sfn
+from constructs import Construct
+
+from infra.nag import accept
+from infra.settings import Profile
+
+TOLD = "remember_failed"
+"""The function that the rule calls, and so asynchronously."""
+ENDS = ["FAILED", "TIMED_OUT", "ABORTED"]
+"""Ends of an execution that its own Catch does not see."""
+
+
+class Remember(Construct):
+    """`failed` writes the typed end of an attempt; the execution's name is the attempt's id."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        profile: Profile,
+        *,
+        machine: sfn.IStateMachine,
+        failed: lambda_.IFunction,
+        call_model: lambda_.Function,
+        dead_letters: sqs.IQueue,
+    ) -> None:
+        super().__init__(scope, id)
+        events.Rule(
+            self,
+            "Ended",
+            description="Executions of remember that failed, timed out or were aborted",
+            event_pattern=events.EventPattern(
+                source=["aws.states"],
+                detail_type=["Step Functions Execution Status Change"],
+                detail={"stateMachineArn": [machine.state_machine_arn], "status": ENDS},
+            ),
+            targets=[
+                targets.LambdaFunction(
+                    failed,
+                    dead_letter_queue=dead_letters,
+                    retry_attempts=10,
+                    event=events.RuleTargetInput.from_object(
+                        {
+                            "attempt_id": events.EventField.from_path("$.detail.name"),
+                            "error": events.EventField.from_path("$.detail.status"),
+                        }
+                    ),
+                )
+            ],
+        )
+        if profile.assessor == "bedrock":
+            self._may_ask_bedrock(call_model)
+
+    def _may_ask_bedrock(self, function: lambda_.Function) -> None:
+        """Inference profiles of this account and the models behind them, in whatever region they route to."""
+        stack = cdk.Stack.of(self)
+        assert function.role is not None  # infra/functions.py gives every function one
+        models = f"arn:{stack.partition}:bedrock:*::foundation-model/*"
+        profiles = f"arn:{stack.partition}:bedrock:{stack.region}:{stack.account}:inference-profile/*"
+        iam.Grant.add_to_principal(
+            grantee=function, actions=["bedrock:InvokeModel"], resource_arns=[models, profiles]
+        )
+        accept(
+            function.role,
+            "An inference profile routes to its model in regions of its own choice; which model is a setting.",
+            "AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:bedrock:*::foundation-model/*]",
+            f"AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:bedrock:{profile_region(stack)}:<AWS::AccountId>:inference-profile/*]",
+        )
+
+
+def profile_region(stack: cdk.Stack) -> str:
+    """As cdk-nag spells the stack's region."""
+    return stack.region if not cdk.Token.is_unresolved(stack.region) else "<AWS::Region>"
