@@ -178,6 +178,7 @@ FUNCTIONS: tuple[Function, ...] = (
         db_role="rem_purge",
         routes=(
             Route("POST", "/v1/purge", ("admin",), human=True, signed=True, idempotent=True),
+            Route("POST", "/v1/offboard", ("admin",), human=True, signed=True, idempotent=True),
             Route("POST", "/v1/dsar", ("admin",), human=True, signed=True, idempotent=True),
             Route("GET", "/v1/dsar", ("admin",), human=True),
             Route("GET", "/v1/dsar/{id}", ("admin",), human=True),

@@ -11,10 +11,16 @@ from functions.manifest import function
 from remembrancer.api.app import Api, answer, shown
 from remembrancer.api.wiring import services, settings
 from remembrancer.domain.requests import PurgeRequest
-from remembrancer.domain.trust_requests import DsarRequest, LegalHoldReleaseRequest, LegalHoldRequest
+from remembrancer.domain.trust_requests import (
+    DsarRequest,
+    LegalHoldReleaseRequest,
+    LegalHoldRequest,
+    OffboardRequest,
+)
 from remembrancer.flows import dsar, legal_holds
 from remembrancer.flows.dsar_certificate import get_certificate
 from remembrancer.flows.erase import purge
+from remembrancer.flows.offboard import offboard
 
 app = Api(function("purge"), settings().public_bases)
 
@@ -25,6 +31,11 @@ Limit = Annotated[int, Query(ge=1, le=50)]
 @app.route("POST", "/v1/purge", summary="Erase memories and every copy of them; signed.")
 def post_purge(body: Annotated[PurgeRequest, Body()]) -> Response[str]:
     return answer(purge(services(), app.call(), body))
+
+
+@app.route("POST", "/v1/offboard", summary="Erase everything of the tenant and stop everybody; signed.")
+def post_offboard(body: Annotated[OffboardRequest, Body()]) -> Response[str]:
+    return answer(offboard(services(), app.call(), body))
 
 
 @app.route("POST", "/v1/dsar", summary="Register or answer a data subject's request; signed.")

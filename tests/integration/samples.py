@@ -120,6 +120,7 @@ SAMPLES: dict[str, Any] = {
         "dry_run": True,
         "reason": "other",
     },
+    "POST /v1/offboard": {"tenant": "acme", "reason": "contract_ended", "dry_run": True},
     "POST /v1/dsar": {
         "action": "refuse",
         "jurisdiction": "gdpr",

@@ -105,7 +105,7 @@ TABLES: dict[str, dict[str, str]] = {
                          " exchange evidence_source submission",
         "select insert delete": "idempotency legal_hold erasure_item",
         "select insert": "nonce tombstone legal_order job dsar",
-        "insert": "outbox", "select": "principal signing_key space audit_head audit_event attempt",
+        "insert": "outbox", "select": "tenant principal signing_key space audit_head audit_event attempt",
     },
     "rem_audit": {
         "select": "audit_event audit_head principal tombstone pii_read pii_day attempt exchange",
@@ -176,6 +176,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "job": "claimed_until done expires_at failure finished_at object_key result state total",
         "legal_hold": "released_at released_by",
         "legal_order": "release_reason released_at released_by",
+        "principal": "active",
         "proposal": "conflict_memory_id conflict_version scores",
         "space": "generation",
     },
@@ -427,7 +428,14 @@ def test_tenants_with_alike_and_wildcard_names_read_nothing_of_each_other(
         fill(other, f"Initech{number}")
         others.append(other)
     texts = {id(w): f"Initech{number}" for number, w in enumerate(others)} | {id(world): "Globex"}
-    readers = {"read": READER, "review": REVIEWER, "audit": AUDITOR, "admin": ADMIN, "propose": AGENT, "write": AGENT}
+    readers = {
+        "read": READER,
+        "review": REVIEWER,
+        "audit": AUDITOR,
+        "admin": ADMIN,
+        "propose": AGENT,
+        "write": AGENT,
+    }
     everyone = [world, *others]
     ids = {id(w): _ids(w) for w in everyone}
     for here in everyone:

@@ -58,3 +58,11 @@ class DsarRequest(Closed):
         if (self.reason is None) == (self.action == "refuse"):
             raise PydanticCustomError("refusal", "a reason with the action refuse, and with no other")
         return self
+
+
+class OffboardRequest(Closed):
+    """`tenant` is its name, so that nobody does it to another by mistake."""
+
+    tenant: Name
+    reason: Literal["contract_ended", "moved", "other"]
+    dry_run: bool

@@ -142,6 +142,7 @@ def list_tombstones(services: Services, call: Call, cursor: str | None, limit: i
                     "erased_at": instant(row["erased_at"]),
                     "erased_by": format_id("prin", row["erased_by"]),
                     "reason": row["reason"],
+                    "job_id": None if row["erasure_id"] is None else format_id("job", row["erasure_id"]),
                 }
                 for row in page
             ],
@@ -154,7 +155,8 @@ def list_tombstones(services: Services, call: Call, cursor: str | None, limit: i
 def list_pii_reads(
     services: Services, call: Call, day: str | None, cursor: str | None, limit: int
 ) -> dict[str, Any]:
-    """Who was shown personal data on a day (YYYY-MM-DD, UTC; today by default), and whether the log still is what the chain witnessed.
+    """Who was shown personal data on a day (YYYY-MM-DD, UTC; today by default); whether the log still is what the chain
+    witnessed.
 
     Raises Problem invalid_input for a text that is no day.
     """

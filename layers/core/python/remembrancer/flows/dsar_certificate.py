@@ -57,6 +57,7 @@ def _certificate(unit: Unit, row: Row, job: Row) -> dict[str, Any]:
         "format": FORMAT,
         "dsar_id": format_id("dsr", row["dsar_id"]),
         "tenant_id": str(unit.tenant_id),
+        "job_id": format_id("job", job["job_id"]),
         "action": row["action"],
         "jurisdiction": jurisdiction,
         "law": PERIODS[jurisdiction].law,

@@ -127,6 +127,17 @@ def select(unit: Unit, named: Selector, most: int | None = None) -> Selected:
     return Selected(list(named.ids), list(named.proposals))
 
 
+def everything(unit: Unit) -> Selected:
+    """Whatever the tenant has."""
+    return Selected(
+        selection.every(unit, "memory"),
+        selection.every(unit, "proposal"),
+        selection.every(unit, "job_item"),
+        [],
+        selection.every(unit, "attempt"),
+    )
+
+
 def union(parts: Sequence[Selected]) -> Selected:
     return Selected(
         sorted({one for part in parts for one in part.memories}),

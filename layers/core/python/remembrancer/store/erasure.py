@@ -370,7 +370,7 @@ def raise_generation(unit: Unit, space_ids: Sequence[UUID]) -> None:
 def list_tombstones(unit: Unit, after: UUID | None, limit: int) -> list[Row]:
     return unit.rows(
         """
-        select tombstone_id, mac, erased_at, erased_by, reason from tombstone
+        select tombstone_id, mac, erased_at, erased_by, reason, erasure_id from tombstone
         where tenant_id = %(tenant)s and (%(after)s::uuid is null or tombstone_id > %(after)s)
         order by tombstone_id limit %(limit)s
         """,

@@ -137,3 +137,19 @@ def save_settings(unit: Unit, settings: Mapping[str, Any]) -> None:
         "update tenant set settings = %(settings)s where tenant_id = %(tenant)s",
         {"settings": Jsonb(dict(settings)), "tenant": unit.tenant_id},
     )
+
+
+def tenant_name(unit: Unit) -> str | None:
+    row = unit.row("select name from tenant where tenant_id = %(tenant)s", {"tenant": unit.tenant_id})
+    return None if row is None else row["name"]
+
+
+def stop_all_but_overseers(unit: Unit) -> int:
+    """Agents, and people who are neither admin nor auditor, may do nothing from now on; how many."""
+    return unit.run(
+        """
+        update principal set active = false where tenant_id = %(tenant)s and active
+          and (kind = 'agent' or not capabilities && '{admin,auditor}')
+        """,
+        {"tenant": unit.tenant_id},
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import LiteralString
 from uuid import UUID
 
 from remembrancer.store.database import Unit
@@ -192,6 +193,19 @@ def occurrences_of_submitter(unit: Unit, principal_id: UUID, limit: int | None) 
         {"tenant": unit.tenant_id, "principal": principal_id, "limit": limit},
     )
     return [row["occurrence_id"] for row in rows]
+
+
+_EVERY: dict[str, LiteralString] = {
+    "memory": "select memory_id as id from memory where tenant_id = %(tenant)s order by 1",
+    "proposal": "select proposal_id as id from proposal where tenant_id = %(tenant)s and memory_id is null order by 1",
+    "job_item": "select distinct job_id as id from job_item where tenant_id = %(tenant)s order by 1",
+    "attempt": "select attempt_id as id from attempt where tenant_id = %(tenant)s and state <> 'erased' order by 1",
+}
+
+
+def every(unit: Unit, table: str) -> list[UUID]:
+    """Every memory, proposal that became none, import with staged text, or attempt of the tenant."""
+    return [row["id"] for row in unit.rows(_EVERY[table], {"tenant": unit.tenant_id})]
 
 
 def subjects_of_proposals(unit: Unit, proposal_ids: Sequence[UUID]) -> dict[UUID, list[str]]:

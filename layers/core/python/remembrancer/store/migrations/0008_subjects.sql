@@ -113,3 +113,8 @@ grant execute on function pii_read_log(text, text, text[])
 grant select on pii_read, pii_day to rem_audit;
 grant select, delete on pii_read to rem_sweep;
 grant select, insert, delete on pii_day to rem_sweep;
+
+-- The end of a tenant, asked for by its admin, seen through by an operator.
+alter table tenant add column offboarded_at timestamptz;
+grant select on tenant to rem_purge;
+grant update (active) on principal to rem_purge;
