@@ -356,7 +356,7 @@ def test_a_merged_entity_is_found_by_each_of_its_names(world: World) -> None:
     assert graph == {"She keeps the bees.": 1.0, "She repairs the looms.": 1.0}
 
 
-def test_a_cursor_of_another_tenant_is_refused(world: World) -> None:
+def test_a_cursor_is_its_readers_alone(world: World) -> None:
     for number in range(3):
         world.ingest(f"Note {number} is on the table.")
     page = world.call(READER, "GET", "/v1/memories?limit=2").json

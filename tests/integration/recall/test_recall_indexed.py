@@ -61,6 +61,27 @@ def test_a_small_domain_beside_a_large_one_returns_its_rows(
     assert large["explain"]["search"]["mode"] == "indexed" and len(large["hits"]) == 10
 
 
+@pytest.mark.parametrize("exact_max", [search.EXACT_MAX, 0])
+def test_every_time_view_has_its_own_memories(
+    world: World, monkeypatch: pytest.MonkeyPatch, exact_max: int
+) -> None:
+    monkeypatch.setattr(abstention, "THRESHOLD", 0.0)
+    monkeypatch.setattr(search, "EXACT_MAX", exact_max)
+    turned = "2024-01-01T00:00:00Z"
+    world.ingest("Ana works at Acme.", valid_from="2019-01-01T00:00:00Z", valid_to=turned)
+    world.ingest("Ana works at Globex.", valid_from=turned)
+    recount(world.services("term_stats"))
+
+    def found(**view: str) -> list[str]:
+        return [hit["text"] for hit in world.recall("Where does Ana work?", **view)["hits"]]
+
+    assert found() == ["Ana works at Globex."]
+    assert found(at="2020-06-01T00:00:00Z") == ["Ana works at Acme."]
+    assert found(at="2025-06-01T00:00:00Z") == ["Ana works at Globex."]
+    assert found(at="2018-06-01T00:00:00Z") == []
+    assert found(known_at="2020-06-01T00:00:00Z") == []
+
+
 def test_statistics_are_counted_when_stale_and_know_only_what_is_live(filled: World) -> None:
     services = filled.services("term_stats")
     assert recount(services) == {"spaces": 1, "passages": 48}

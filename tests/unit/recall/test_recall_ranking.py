@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from hypothesis import given
@@ -67,6 +67,11 @@ def test_the_named_author_scores_more() -> None:
     assert rows[0][FEATURES.index("author_named")] == 1.0
     assert scores[0] > scores[1]
     assert ranking.contributions(rows[0])["author_named"] > 0
+
+
+def test_equals_are_ordered_by_recency_then_id() -> None:
+    turns = [turn(3), turn(2), turn(1, happened=NOW + timedelta(days=1)), turn(4)]
+    assert ranking.order(turns, [1.0, 1.0, 1.0, 2.0]) == [3, 2, 1, 0]
 
 
 def test_no_score_is_nothing_to_divide_by() -> None:

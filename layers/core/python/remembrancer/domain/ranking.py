@@ -146,6 +146,19 @@ def scores(rows: Sequence[Sequence[float]]) -> list[float]:
     return [sum(map(mul, _WEIGHTS, row)) for row in rows]
 
 
+def order(candidates: Sequence[Candidate], given: Sequence[float]) -> list[int]:
+    """Best score first; of equals the newer, then by id."""
+    return sorted(
+        range(len(candidates)),
+        key=lambda i: (
+            -round(given[i], 9),
+            -candidates[i].happened.timestamp(),
+            candidates[i].memory_id,
+            candidates[i].ordinal,
+        ),
+    )
+
+
 def contributions(row: Sequence[float]) -> dict[str, float]:
     """What each feature that is not nothing adds to the score."""
     return {name: w * x for name, w, x in zip(FEATURES, _WEIGHTS, row, strict=True) if w * x}

@@ -99,18 +99,8 @@ def rank(unit: Unit, request: RecallRequest, question: Question, vector: Any, co
     candidates = [Candidate.of(row, linked.get(row["memory_id"], 0.0)) for row in found.rows]
     features = ranking.features(question, candidates)
     scores = ranking.scores(features)
-    # Ties: newer first, then id.
-    order = sorted(
-        range(len(candidates)),
-        key=lambda i: (
-            -round(scores[i], 9),
-            -candidates[i].happened.timestamp(),
-            candidates[i].memory_id,
-            candidates[i].ordinal,
-        ),
-    )
     best: dict[UUID, int] = {}
-    for index in order:
+    for index in ranking.order(candidates, scores):
         best.setdefault(candidates[index].memory_id, index)
     return _judged(question, found, candidates, features, scores, list(best.values()))
 
