@@ -32,7 +32,7 @@ from bench.train_screen import DOMAIN, FOLD_HEADS, VectorCache  # noqa: E402
 from layers.model.build import ensure  # noqa: E402
 from remembrancer.adapters.embedding import OnnxEmbedder  # noqa: E402
 from remembrancer.adapters.screen_model import WEIGHTS, LearnedScreen, fitting  # noqa: E402
-from remembrancer.domain.classifier import Head, choose, lexical  # noqa: E402
+from remembrancer.domain.classifier import Head, choose, lexical, unpack  # noqa: E402
 from remembrancer.domain.screen import Verdict, screen, worst  # noqa: E402
 from remembrancer.domain.screen_thresholds import QUARANTINE_AT, REJECT_AT  # noqa: E402
 
@@ -76,9 +76,7 @@ def judge(rows: Sequence[Row], embedder: OnnxEmbedder) -> list[Judged]:
 
 def _scores(rows: Sequence[Row], embedder: OnnxEmbedder) -> list[float]:
     """Layer 2's score of every row, by the head that did not train on it."""
-    heads = [
-        Head("fold", embedder.contract, np.array(w, np.float32)) for w in json.loads(FOLD_HEADS.read_text())
-    ]
+    heads = [Head("fold", embedder.contract, *unpack(text)) for text in json.loads(FOLD_HEADS.read_text())]
     shipped = Head.from_dict(json.loads((DOMAIN / WEIGHTS).read_text()))
     cache = VectorCache(embedder, ROOT / ".cache" / "screen")
     windows = [[part for w in choose([row.text])[0] for part in fitting(embedder, w)] for row in rows]

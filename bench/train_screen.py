@@ -1,7 +1,7 @@
 """Train layer 2 of the screen: `python bench/train_screen.py --data DIR` writes the committed weights.
 
 The head that is shipped is trained on every row; five more, each without one fold, give the figures that
-bench/gate.py prints (`screen_folds.json`). Deterministic: no random numbers, folds by hash. Sentence vectors
+bench/gate.py prints (`screen_folds.json`). Deterministic: seeded, folds by hash. Sentence vectors
 are cached in .cache/screen, since computing them is nearly all of the work.
 """
 
@@ -11,9 +11,12 @@ import argparse
 import hashlib
 import json
 import math
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # sums in one order, so that the bytes are the same
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +25,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "layers" / "core" / "python")]
 
 from bench.screen_corpus import FOLDS, Row, load  # noqa: E402
-from bench.screen_fit import Doubles, Example, calibrate, train  # noqa: E402
+from bench.screen_fit import Example, calibrate, train  # noqa: E402
 from layers.model.build import ensure  # noqa: E402
 from remembrancer.adapters.embedding import OnnxEmbedder  # noqa: E402
 from remembrancer.adapters.screen_model import WEIGHTS, fitting  # noqa: E402
-from remembrancer.domain.classifier import features, lexical, windows  # noqa: E402
+from remembrancer.domain.classifier import Head, features, lexical, pack, windows  # noqa: E402
 from remembrancer.domain.screen_thresholds import QUARANTINE_AT, REJECT_AT  # noqa: E402
 
 DOMAIN = ROOT / "layers" / "core" / "python" / "remembrancer" / "domain"
@@ -34,7 +37,7 @@ FOLD_HEADS = Path(__file__).with_name("screen_folds.json")
 TRAINING_WINDOWS = 12
 """Windows of one text that train: long jailbreaks repeat themselves."""
 CHUNK = 512
-OPERATING_POINTS = ((0.285, QUARANTINE_AT), (2.2, REJECT_AT))
+OPERATING_POINTS = ((0.3, QUARANTINE_AT), (3.3, REJECT_AT))
 """Calibrated log-odds, out of fold, and the score that the settings' thresholds expect there: read off the
 curve of bench/gate.py so that ordinary conversation and preferences stay under the line."""
 
@@ -104,9 +107,10 @@ def main() -> None:
     for fold in range(FOLDS):
         head = train([example for row, example in zip(rows, made, strict=True) if row.fold != fold])
         heads.append(head)
+        own = Head("fold", embedder.contract, head.inner, head.outer)
         for index, (row, example) in enumerate(zip(rows, made, strict=True)):
             if row.fold == fold:
-                logits[index] = (example.features @ head[:-1]).max(initial=-20.0) + head[-1]
+                logits[index] = own.logits(example.features).max(initial=-20.0)
         print(f"trained without fold {fold}", file=sys.stderr, flush=True)
     attacks = np.array([row.attack for row in rows])
     slope, shift = calibrate(logits, attacks, [row.source for row in rows])
@@ -114,26 +118,17 @@ def main() -> None:
     (low, low_score), (high, high_score) = OPERATING_POINTS
     stretch = (_log_odds(high_score) - _log_odds(low_score)) / (high - low)
     slope, shift = slope * stretch, _log_odds(low_score) + (shift - low) * stretch
-    scaled = [_numbers(head * slope + shift * _bias(head)) for head in (*heads, train(made))]
-    arguments.folds_out.write_text(json.dumps(scaled[:-1]) + "\n")
-    weights = scaled[-1]
-    digest = hashlib.sha256(json.dumps(weights).encode()).hexdigest()[:8]
-    described = {"model_id": f"screen-1-{digest}", "contract": embedder.contract, "weights": weights}
+    scaled = [head.scaled(slope, shift) for head in (*heads, train(made))]
+    *folds, weights = [pack(head.inner, head.outer) for head in scaled]
+    arguments.folds_out.write_text(json.dumps(folds, indent=0) + "\n")
+    digest = hashlib.sha256(weights.encode()).hexdigest()[:8]
+    described = {"model_id": f"screen-2-{digest}", "contract": embedder.contract, "weights": weights}
     arguments.out.write_text(json.dumps(described) + "\n")
     print(f"{described['model_id']}: {len(rows)} texts, {sum(row.attack for row in rows)} attacks")
 
 
 def _log_odds(share: float) -> float:
     return math.log(share / (1 - share))
-
-
-def _bias(head: Doubles) -> Doubles:
-    """1 at the bias, 0 elsewhere."""
-    return np.append(np.zeros(len(head) - 1), 1.0)
-
-
-def _numbers(weights: Doubles) -> list[float]:
-    return [float(f"{weight:.4g}") for weight in weights]
 
 
 if __name__ == "__main__":

@@ -17,7 +17,9 @@ from remembrancer.domain.classifier import (
     choose,
     features,
     lexical,
+    pack,
     sentences,
+    unpack,
     windows,
 )
 
@@ -75,16 +77,27 @@ def test_features_tell_a_lone_window_from_one_inside_a_text() -> None:
 
 
 def test_a_head_scores_the_worst_window() -> None:
-    weights = np.zeros(FEATURES + 1)
-    weights[0] = 1.0
-    head = Head.from_dict({"model_id": "m", "contract": "c", "weights": list(weights)})
+    inner, outer = np.zeros((FEATURES + 1, 2), np.float32), np.array([1, 0, 0], np.float32)
+    inner[0, 0] = 1.0
+    head = Head.from_dict({"model_id": "m", "contract": "c", "weights": pack(inner, outer)})
     vectors = np.eye(384, dtype=np.float32)[[1, 0]]
     counts = np.zeros((2, len(LEXICAL)), np.float32)
     assert head.score(vectors, counts) == pytest.approx(1 / (1 + np.exp(-4)))
     assert head.score(vectors[:0], counts[:0]) == 0.0
 
 
-@pytest.mark.parametrize("weights", [[], [0.0] * FEATURES, [float("nan")] * (FEATURES + 1), "text"])
+def test_a_head_is_read_as_it_was_written() -> None:
+    numbers = np.arange((FEATURES + 2) * 3 + 1, dtype=np.float32) % 7
+    inner, outer = numbers[: (FEATURES + 1) * 3].reshape(-1, 3), numbers[(FEATURES + 1) * 3 :]
+    read_inner, read_outer = unpack(pack(inner, outer))
+    assert (read_inner == inner).all()
+    assert (read_outer == outer).all()
+
+
+_NAN = pack(np.full((FEATURES + 1, 1), np.nan, np.float32), np.zeros(2, np.float32))
+
+
+@pytest.mark.parametrize("weights", ["", "AAA=", "AAAA", "text", [], [0.0] * FEATURES, _NAN, None])
 def test_a_damaged_head_is_refused(weights: object) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises((TypeError, ValueError)):
         Head.from_dict({"model_id": "m", "contract": "c", "weights": weights})

@@ -1,11 +1,12 @@
 """Layer 2 of the screen, the pure part: windows of a text, their features, and a small head over them.
 
-The head is a logistic regression on the sentence vector of each window, a few word counts, and how the
-window stands in its text: a request that is harmless alone is not harmless in the middle of an e-mail.
+The head is a small network on the sentence vector of each window, a few word counts, and how the window
+stands in its text: a request that is harmless alone is not harmless in the middle of an e-mail.
 """
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -205,24 +206,45 @@ def features(vectors: Floats, counts: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Head:
-    """A logistic regression. `weights` has one number a feature of `features`, and the bias last."""
+    """One hidden layer of rectified units (n of them) over the features of a window, then a logistic output."""
 
     model_id: str
     contract: str
     """The vector space it was trained on; it means nothing on another."""
-    weights: NDArray[np.float32]
+    inner: Floats
+    """Shape (FEATURES + 1, n); the last row are the biases."""
+    outer: Floats
+    """Shape (n + 1,); the bias last."""
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Head:
         """Raises KeyError, TypeError or ValueError when the data are not a head."""
-        weights = np.array(data["weights"], np.float32)
-        if weights.shape != (FEATURES + 1,) or not np.isfinite(weights).all():
-            raise ValueError(f"a head has {FEATURES + 1} finite weights")
-        return cls(str(data["model_id"]), str(data["contract"]), weights)
+        inner, outer = unpack(data["weights"])
+        return cls(str(data["model_id"]), str(data["contract"]), inner, outer)
+
+    def logits(self, rows: Floats) -> Floats:
+        """Log-odds (m,) of windows from their features (m, FEATURES)."""
+        units = np.maximum(rows @ self.inner[:-1] + self.inner[-1], 0)
+        odds: Floats = units @ self.outer[:-1] + self.outer[-1]
+        return odds
 
     def score(self, vectors: Floats, counts: Floats) -> float:
         """Probability 0..1 that one text is an attack, from its windows; 0 when it has none."""
         if not len(vectors):
             return 0.0
-        logits: Floats = features(vectors, counts) @ self.weights[:-1]
-        return float(1 / (1 + np.exp(-float(np.max(logits)) - float(self.weights[-1]))))
+        return float(1 / (1 + np.exp(-float(np.max(self.logits(features(vectors, counts)))))))
+
+
+def pack(inner: Floats, outer: Floats) -> str:
+    """A head's numbers as base64 of little-endian half precision: `inner` row by row, then `outer`."""
+    return base64.b64encode(np.concatenate([inner.ravel(), outer]).astype("<f2").tobytes()).decode()
+
+
+def unpack(text: str) -> tuple[Floats, Floats]:
+    """`inner` and `outer` of `pack`. Raises TypeError or ValueError for anything else."""
+    numbers = np.frombuffer(base64.b64decode(text, validate=True), "<f2").astype(np.float32)
+    units, rest = divmod(len(numbers) - 1, FEATURES + 2)
+    if units < 1 or rest or not np.isfinite(numbers).all():
+        raise ValueError(f"a head has {FEATURES + 2} finite numbers a unit, and one more")
+    cut = (FEATURES + 1) * units
+    return numbers[:cut].reshape(FEATURES + 1, units), numbers[cut:]
