@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,10 +15,11 @@ import pytest
 from psycopg.rows import dict_row
 
 from remembrancer.api import wiring
+from remembrancer.domain.assessment import Register
 from remembrancer.domain.problems import Problem
-from remembrancer.flows.remember_commit import Work
+from remembrancer.flows.remember_commit import Work, commit
 from remembrancer.store.database import Database
-from tests.integration.probe import changed, counts, erase_of
+from tests.integration.probe import call_of, changed, counts, erase_of
 from tests.integration.remember.desk import Desk, accept, assessment_request, evidence, relation, request_of
 from tests.integration.remember.near import Near
 from tests.integration.world import AGENT, AUDITOR, OTHER_AGENT, REVIEWER, SECOND_REVIEWER, Person
@@ -227,3 +229,45 @@ def test_fifty_at_once(desk: Desk) -> None:
         == []
     )
     assert desk.world.call(AUDITOR, "GET", "/v1/audit/verify").json["ok"] is True
+
+
+def test_who_waited_closes_nothing_before_it_was_opened(desk: Desk) -> None:
+    """A transaction that began first and came second: its decision is later than what it found."""
+    globex = desk.prepare(request_of([evidence("At Globex.")], [relation("Ada", "works_at", "Globex")]))
+    credential = call_of(AGENT, "remember").credential
+
+    def late(unit: Any) -> Any:
+        other = Desk(desk.world, desk.embedder)
+        other.tell("Ada", "works_at", "Acme")
+        other.close()
+        return commit(unit, globex)
+
+    desk.database(ROLE).write(credential, late)
+    rows = desk.world.sql("select created_at, superseded_at, valid_from, valid_to from relationship")
+    assert len(rows) == 3
+    assert all(row["superseded_at"] is None or row["superseded_at"] > row["created_at"] for row in rows)
+
+
+@pytest.mark.slow
+def test_the_largest_batch(desk: Desk) -> None:
+    """20 items, 200 relationships, 50 splits of one: within the limit of a commit, alone in its space."""
+    items = [evidence(f"Item {n} says much of many. " * 30) for n in range(20)]
+    relations = [
+        relation(f"Person {n % 50}", f"knows_{n % 7}", f"Thing {n}", cites=(n % 20,), ref=f"r{n}")
+        for n in range(200)
+    ]
+    work = desk.prepare(request_of(items, relations))
+    many = [
+        replace(work.assessment.proposals[0].splits[0], predicate=Register(f"p_{n}", "state", "many"))
+        for n in range(50)
+    ]
+    first = replace(work.assessment.proposals[0], splits=tuple(many))
+    work = replace(
+        work, assessment=replace(work.assessment, proposals=(first, *work.assessment.proposals[1:]))
+    )
+    began = time.monotonic()
+    document = desk.commit(work).document
+    print(f"{time.monotonic() - began:.2f} s")
+    assert len(document["relationships"][0]["splits"]) == 50
+    assert desk.world.sql("select count(*) as n from relationship") == [{"n": 249}]
+    assert time.monotonic() - began < 10
