@@ -1,6 +1,6 @@
 /** Requests of data subjects: what is held of somebody is looked up, given out, erased, or refused; with a certificate. */
 
-import { useSignal, useSignalEffect } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
 import { call } from "./api";
@@ -69,13 +69,8 @@ function Ask({ signing, people, sent }: { signing: SigningKey | null; people: Pr
   const received = useSignal("");
   const reference = useSignal("");
   const refusal = useSignal(REFUSALS[0] as string);
-  const found = useSignal<Found | null>(null);
+  const looked = useSignal<{ of: string; found: Found } | null>(null);
   const { busy, failed, run } = useRequest(signedFailure);
-  // What was found is of exactly what is said below it.
-  useSignalEffect(() => {
-    void [whom.value, action.value, law.value, received.value, reference.value, refusal.value];
-    found.value = null;
-  });
   const { data_subject, author, owner } = whom.value;
   const entities = whom.value.entities.split(/[\s,]+/).filter(Boolean);
   const somebody = [data_subject, author, owner].some((text) => text.trim() !== "") || entities.length > 0;
@@ -91,14 +86,18 @@ function Ask({ signing, people, sent }: { signing: SigningKey | null; people: Pr
     ...(reference.value && { case_reference: reference.value }),
     ...(action.value === "refuse" && { reason: refusal.value }),
   });
+  const of = JSON.stringify(body(false));
+  // What was found is of exactly what is said above it.
+  const found = looked.value?.of === of ? looked.value.found : null;
   const look = (event: Event) => {
     event.preventDefault();
     if (signing === null || !somebody) return;
-    found.value = null;
-    run(async () => { found.value = await signedCall<Found>(signing, "/dsar", body(true)); });
+    looked.value = null;
+    run(async () => { looked.value = { of, found: await signedCall<Found>(signing, "/dsar", body(true)) }; });
   };
   const send = () => {
     if (signing === null) return;
+    looked.value = null;
     run(async () => {
       await signedCall(signing, "/dsar", body(false));
       whom.value = NOBODY;
@@ -151,15 +150,15 @@ function Ask({ signing, people, sent }: { signing: SigningKey | null; people: Pr
       )}
       <div class="actions"><button type="submit" disabled={signing === null || !somebody || busy}>Look what is found</button></div>
       <Fault why={failed} />
-      {found.value !== null && (
+      {found !== null && (
         <div class="banner" role="status">
-          <p>Found {counts(found.value.located)}. {found.value.held.length + found.value.held_proposals.length} on legal hold.</p>
+          <p>Found {counts(found.located)}. {found.held.length + found.held_proposals.length} on legal hold.</p>
         </div>
       )}
-      {found.value !== null && !erases && (
+      {found !== null && !erases && (
         <div class="actions"><button type="button" class="primary" disabled={busy} onClick={send}>Sign: {ACTIONS[action.value].toLowerCase()}</button></div>
       )}
-      {found.value !== null && erases && <Confirm busy={busy} act={send} />}
+      {found !== null && erases && <Confirm busy={busy} act={send} />}
     </form>
   );
 }
@@ -226,7 +225,8 @@ function Answer({ row }: { row: Dsar }) {
           </p>
           <dl class="facts">
             <dt>Completed</dt><dd>{when(proof.certificate.completed_at)}{!proof.certificate.in_time && ", too late"}</dd>
-            {proof.certificate.erased !== null && <><dt>Erased</dt><dd>{counts({ ...proof.certificate.erased, imports: 0, submissions: 0 })}; {proof.certificate.tombstones.count} {proof.certificate.tombstones.count === 1 ? "tombstone" : "tombstones"}</dd></>}
+            {proof.certificate.erased !== null && <><dt>Erased</dt><dd>{counts({ imports: 0, submissions: 0, ...proof.certificate.erased })}; {proof.certificate.tombstones.count} {proof.certificate.tombstones.count === 1 ? "tombstone" : "tombstones"}</dd></>}
+            {(proof.certificate.held?.total ?? 0) > 0 && <><dt>Kept</dt><dd>{proof.certificate.held?.total} on legal hold</dd></>}
             {proof.certificate.remains.length > 0 && <><dt>Remains</dt><dd><ul class="plain">{proof.certificate.remains.map((what) => <li key={what}><Inline text={what} /></li>)}</ul></dd></>}
             <dt>Digest</dt><dd class="id">{proof.digest}</dd>
           </dl>

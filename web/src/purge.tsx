@@ -1,6 +1,6 @@
 /** Erasure: signed, a dry run first. */
 
-import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
+import { useComputed, useSignal } from "@preact/signals";
 
 import { Confirm } from "./confirm";
 import { focusTitle } from "./parts";
@@ -16,28 +16,31 @@ const REASONS = ["data_subject_request", "poisoned", "secret", "unlawful", "rete
 export function PurgeCard({ signing, people }: { signing: SigningKey | null; people: Principal[] }) {
   const target = useSignal<Target>({ by: "memory_ids", text: "" });
   const reason = useSignal(REASONS[0] as string);
-  const shown = useSignal<Purge | PurgeJob | null>(null);
+  const dry = useSignal<{ of: string; found: Purge } | null>(null);
+  const done = useSignal<Purge | PurgeJob | null>(null);
   const { busy, failed, run } = useRequest(signedFailure);
   const asked = useComputed(() => named(target.value)).value;
-  // A dry run is of exactly what is named below it.
-  useSignalEffect(() => {
-    void [target.value, reason.value];
-    shown.value = null;
-  });
-  const purge = (dryRun: boolean) => {
+  const request = { ...asked, reason: reason.value };
+  const of = JSON.stringify(request);
+  const look = () => {
     if (signing === null || asked === null) return;
-    shown.value = null;
+    dry.value = done.value = null;
     run(async () => {
-      const done = await signedCall<Purge | PurgeJob>(signing, "/purge", { ...asked, dry_run: dryRun, reason: reason.value });
-      if (!dryRun) {
-        target.value = { ...target.value, text: "" };
-        focusTitle();
-      }
-      shown.value = done;
+      dry.value = { of, found: await signedCall<Purge>(signing, "/purge", { ...request, dry_run: true }) };
     });
   };
-  const found = shown.value;
-  const something = found !== null && "counts" in found && found.dry_run && Object.values(found.counts).some((n) => n > 0);
+  const erase = () => {
+    if (signing === null) return;
+    dry.value = null;
+    run(async () => {
+      done.value = await signedCall<Purge | PurgeJob>(signing, "/purge", { ...request, dry_run: false });
+      target.value = { ...target.value, text: "" };
+      focusTitle();
+    });
+  };
+  // A dry run is of exactly what is named above it.
+  const found = dry.value?.of === of ? dry.value.found : null;
+  const ended = done.value;
   return (
     <section class="card" aria-labelledby="purge-title">
       <h2 id="purge-title">Erase memories</h2>
@@ -50,10 +53,11 @@ export function PurgeCard({ signing, people }: { signing: SigningKey | null; peo
           </select>
         </label>
       </div>
-      <div class="actions"><button type="button" disabled={signing === null || asked === null || busy} onClick={() => purge(true)}>Dry run</button></div>
+      <div class="actions"><button type="button" disabled={signing === null || asked === null || busy} onClick={look}>Dry run</button></div>
       <Fault why={failed} />
-      {found !== null && ("counts" in found ? <Outcome purge={found} /> : <Begun job={found} />)}
-      {something && <Confirm busy={busy} act={() => purge(false)} />}
+      {found !== null && <Outcome purge={found} />}
+      {found !== null && Object.values(found.counts).some((n) => n > 0) && <Confirm busy={busy} act={erase} />}
+      {ended !== null && ("counts" in ended ? <Outcome purge={ended} /> : <Begun job={ended} />)}
     </section>
   );
 }

@@ -221,7 +221,8 @@ export interface Certificate {
   certificate: {
     completed_at: string;
     in_time: boolean;
-    erased: { memories: number; proposals: number } | null;
+    erased: { memories: number; proposals: number; imports?: number; submissions?: number } | null;
+    held: { total?: number } | null;
     tombstones: { count: number; root: string };
     remains: string[];
   };

@@ -173,6 +173,7 @@ class Live:
         self.sql("delete from proposal")
         self.sql("update hold_out set closed_at = now() where closed_at is null")
         self.sql("update conflict set status = 'dismissed', closed_at = now() where status = 'open'")
+        self.sql("update legal_order set released_at = now() where released_at is null")
         self.sql("update legal_hold set released_at = now() where released_at is null")
         self.sql("delete from dsar")
         self.sql("delete from idempotency")
