@@ -42,6 +42,9 @@ def test_an_unknown_profile_lists_the_known_ones() -> None:
         ({"keep_data": True}, "GOVERNANCE"),
         ({"alert_email": "nobody"}, "alert_email"),
         ({"nat": True}, "nat"),
+        ({"assessor": "bedrock"}, "assessor_model is set exactly"),
+        ({"assessor_model": "eu.example.model"}, "assessor_model is set exactly"),
+        ({"assessor": "openai"}, "assessor"),
     ],
 )
 def test_a_faulty_profile_is_refused(changes: dict[str, Any], said: str) -> None:
