@@ -2,12 +2,15 @@
 
     .venv-bench/bin/python bench/ingest.py [--quick] [--json FILE]
 
-Ours goes through the handlers with proxy events, in this process: strict body, authorization, screen, PII scan,
-linker, embedding, duplicate and conflict search, graph, audit chain, one commit a request. mem0 (`infer=False`,
-pgvector) and LangGraph's PostgresStore put the same texts with the same embedder (one thread) into the same
-PostgreSQL, and do none of that. Structured is one row a request, as mem0's add and PostgresStore's put; bulk is
-one UMP file through a job, batches embedded together, beside PostgresStore's batch of 100. Rows already there
-are made by SQL with random unit vectors. Absolute figures of a shared machine mean little: read them across.
+Ours goes through the handlers with proxy events, in this process: strict body, authorization, both layers of the
+screen, PII scan, linker, embedding, duplicate and conflict search, graph, audit chain, one commit a request. mem0
+(`infer=False`, pgvector) and LangGraph's PostgresStore put the same texts with the same embedder (one thread)
+into the same PostgreSQL, and do none of that. Structured is one row a request, as mem0's add and PostgresStore's
+put; bulk is one UMP file through a job, beside PostgresStore's batch of 100 (mem0 has no batch).
+
+Rows already there are copied into all three past their interfaces, the same texts and vectors, and indexed
+afterwards. Each rate is the median of several rounds, in which the stores take turns: on a shared machine read
+figures across a row, not down a column.
 """
 
 from __future__ import annotations
@@ -16,90 +19,107 @@ import argparse
 import importlib
 import importlib.util
 import json
+import logging
+import os
+import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID, uuid4
 
-import numpy as np
 import psycopg
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "layers" / "core" / "python")]
+os.environ.setdefault("POWERTOOLS_METRICS_DISABLED", "true")
+os.environ.setdefault("POWERTOOLS_LOG_LEVEL", "WARNING")
 
 from bench import peers  # noqa: E402
+from bench.filler import fill, pool, rows, sentence  # noqa: E402
 from layers.model.build import ensure  # noqa: E402
 from local.postgres import MIGRATOR, OWNER, Server  # noqa: E402
 from remembrancer.adapters.embedding import OnnxEmbedder  # noqa: E402
 from remembrancer.adapters.keys import FileMacKeys  # noqa: E402
+from remembrancer.adapters.screen_model import LearnedScreen  # noqa: E402
 from remembrancer.api import wiring  # noqa: E402
 from remembrancer.flows import work  # noqa: E402
 from remembrancer.flows.bootstrap import BootstrapRequest, bootstrap  # noqa: E402
-from remembrancer.flows.context import Services  # noqa: E402
+from remembrancer.flows.context import ScreenPolicy, Services  # noqa: E402
 from remembrancer.store.database import Database, connect  # noqa: E402
 from remembrancer.store.migrate import migrate  # noqa: E402
 from remembrancer.store.vectors import vector_text  # noqa: E402
 
-PEOPLE = ("Ana", "Bruno", "Carla", "Dario", "Elena", "Farid", "Greta", "Hugo", "Ines", "Jonas")
-THINGS = (
-    "bicycle",
-    "telescope",
-    "recipe",
-    "garden",
-    "violin",
-    "passport",
-    "kayak",
-    "library",
-    "atlas",
-    "oven",
-)
-PLACES = ("Lisbon", "Oslo", "Turin", "Ghent", "Graz", "Split", "Bergen", "Cork", "Lyon", "Porto")
+ROUNDS = 3
+EXISTING = 10_000_000
+"""Numbers of the sentences that are there already: none of them is written again."""
 
 
-def sentence(number: int) -> str:
-    """A distinct ordinary sentence for every number."""
-    who, what, where = PEOPLE[number % 10], THINGS[number // 10 % 10], PLACES[number // 100 % 10]
-    return f"{who} bought a {what} in {where} on the trip that the family calls journey {number}."
+class Store(Protocol):
+    """What is measured: rows a second of one round, by kind of write."""
+
+    name: str
+
+    def round(self, first: int, count: int) -> dict[str, float]: ...
+
+    def close(self) -> None: ...
+
+
+def rate(write: Callable[[], Any], count: int) -> float:
+    """Rows a second."""
+    began = time.perf_counter()
+    write()
+    return count / (time.perf_counter() - began)
 
 
 class Ours:
     """One tenant and its writing agent, called as the gateway calls the functions."""
 
-    def __init__(self, server: Server, name: str, embedder: OnnxEmbedder, folder: Path) -> None:
-        server.ensure_database(name)
-        with psycopg.connect(server.url(MIGRATOR, name), autocommit=True) as connection:
+    name = "ours"
+
+    def __init__(self, server: Server, database: str, embedder: OnnxEmbedder, folder: Path) -> None:
+        server.ensure_database(database)
+        with psycopg.connect(server.url(MIGRATOR, database), autocommit=True) as connection:
             migrate(connection)
         macs = FileMacKeys(folder / "mac.key")
 
-        def services(role: str) -> Services:
-            database = Database(connect(server.url(role, name)), wiring.new_id)
-            return Services(database, embedder, macs, wiring.now, wiring.new_id)
+        def services(role: str, own: OnnxEmbedder = embedder) -> Services:
+            return Services(
+                Database(connect(server.url(role, database)), wiring.new_id),
+                own,
+                macs,
+                wiring.now,
+                wiring.new_id,
+                screen_model=LearnedScreen(own),
+                screen_policy=ScreenPolicy(required=True),
+            )
 
-        principal = {
-            "name": "bench",
-            "kind": "agent",
-            "issuer": "bench",
-            "subject": "bench",
-            "capabilities": [],
-        }
+        agent = {"name": "bench", "kind": "agent", "issuer": "bench", "subject": "bench", "capabilities": []}
+        migrator = services(MIGRATOR)
         made = bootstrap(
-            services(MIGRATOR),
+            migrator,
             BootstrapRequest.model_validate(
-                {"tenant": name, "principals": [{**principal, "team_grant": "write", "keys": []}]}
+                {"tenant": database, "principals": [{**agent, "team_grant": "write", "keys": []}]}
             ),
         )
+        migrator.database.close()
         self.tenant_id = UUID(made["tenant_id"])
-        self.url = server.url(OWNER, name)
+        self.url = server.url(OWNER, database)
+        with psycopg.connect(self.url, autocommit=True) as owner:  # rates are not what is measured
+            owner.execute(
+                'update tenant set settings = \'{"principal_rate": 100000, "tenant_rate": 100000}\''
+            )
         self._ingest = services("rem_ingest")
-        self._worker = services("rem_job")
+        # Another function, which knows nothing of the vectors that the screen made.
+        self._worker = services("rem_job", OnnxEmbedder(embedder.model_dir, threads=1))
         self._handler = importlib.import_module("functions.ingest.handler")
-        self._handler.services = lambda: self._ingest
 
     def post(self, path: str, body: Any) -> dict[str, Any]:
         """The answer's body. Raises RuntimeError for anything but success."""
+        self._handler.services = lambda: self._ingest
         claims = {"iss": "bench", "sub": "bench", "scope": "memory/write memory/read"}
         event = {
             "resource": path,
@@ -120,157 +140,182 @@ class Ours:
         answer: dict[str, Any] = json.loads(reply["body"])
         return answer
 
-    def bulk(self, records: list[dict[str, Any]]) -> None:
-        job = self.post("/v1/ingest/ump", {"records": records})
-        if "job_id" in job:
-            job_id = UUID(job["job_id"].partition("_")[2])
+    def job(self, path: str, body: Any) -> None:
+        """The request and, if it became one, its job to the end."""
+        answer = self.post(path, body)
+        if "job_id" in answer:
+            job_id = UUID(answer["job_id"].partition("_")[2])
             while work.step(self._worker, self.tenant_id, job_id)["more"]:
                 pass
 
-    def fill(self, rows: int) -> None:
-        """Rows that are there already, past the API; the index is built once, after them."""
-        rng = np.random.default_rng(7)
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            [space, owner] = connection.execute(
-                "select s.space_id, p.principal_id from space s join principal p using (tenant_id)"
-                " where s.kind = 'team_shared'"
-            ).fetchone() or ("", "")
-            [index] = connection.execute(
-                "select pg_get_indexdef('passage_embedding'::regclass)"
-            ).fetchone() or ("",)
-            connection.execute("drop index passage_embedding")
-            connection.execute("create temporary table v (n int, e halfvec(384))")
-            with connection.cursor().copy("copy v from stdin") as copy:
-                for number in range(1_000):
-                    vector = rng.normal(size=384).astype(np.float32)
-                    copy.write_row((number, vector_text(vector / np.linalg.norm(vector))))
-            connection.execute(
-                """
-                with made as materialized (select n, gen_random_uuid() as id from generate_series(1, %(rows)s) n),
-                m as (
-                  insert into memory (tenant_id, memory_id, space_id, owner_id, domain, kind, content, origin, source,
-                    assertion_kind, admitted_by, pii, screen, confidence, confidence_parts, dedup_key, created_at)
-                  select %(tenant)s, id, %(space)s, %(owner)s, 'global', 'fact', 'Existing row ' || n, 'imported',
-                    'structured', 'stated', 'ingest', false, '{}', 1, '{}', sha256(id::text::bytea), now() from made),
-                w as (
-                  insert into memory_version (tenant_id, memory_id, space_id, version, created_at)
-                  select %(tenant)s, id, %(space)s, 1, now() from made)
-                insert into passage (tenant_id, passage_id, memory_id, space_id, ordinal, span_start, span_end,
-                  rendered, language, terms, words, asks, dated, embedding, contract)
-                select %(tenant)s, gen_random_uuid(), id, %(space)s, 0, 0, 12, 'Existing row ' || made.n, 'english',
-                  array[made.n], 3, false, false, v.e, %(contract)s
-                from made join v on v.n = made.n %% 1000
-                """,
-                {
-                    "rows": rows,
-                    "tenant": self.tenant_id,
-                    "space": space,
-                    "owner": owner,
-                    "contract": self._ingest.embedder.contract,
-                },
-            )
-            connection.execute("set maintenance_work_mem = '512MB'")
-            connection.execute(index.encode())
-            connection.execute("analyze")
+    def round(self, first: int, count: int) -> dict[str, float]:
+        def structured() -> None:
+            for n in range(first, first + count):
+                self.post("/v1/ingest", {"content": sentence(n)})
+
+        def markdown() -> None:
+            numbers = range(first + 1_000_000, first + 1_000_000 + 2 * count)
+            text = "".join(f"# Part {n}\n\n{sentence(n)}\n\n" for n in numbers)
+            self.job("/v1/ingest/markdown", {"content": text, "source_uri": f"{first}.md", "revision": "1"})
+
+        def bulk() -> None:
+            numbers = range(first + 2_000_000, first + 2_000_000 + 5 * count)
+            records = [{"body": {"text": sentence(n)}, "scope": {"visibility": "shared"}} for n in numbers]
+            self.job("/v1/ingest/ump", {"records": records})
+
+        return {
+            "structured": rate(structured, count),
+            "markdown": rate(markdown, 2 * count),
+            "bulk": rate(bulk, 5 * count),
+        }
+
+    def close(self) -> None:
+        self._ingest.database.close()
+        self._worker.database.close()
 
 
-def rate(write: Callable[[], Any], rows: int) -> float:
-    """Rows a second."""
-    began = time.perf_counter()
-    write()
-    return rows / (time.perf_counter() - began)
+class Peer:
+    """mem0 or PostgresStore; only the latter has a batch."""
+
+    def __init__(self, store: peers.Peer, name: str) -> None:
+        self._store = store
+        self.name = name
+
+    def round(self, first: int, count: int) -> dict[str, float]:
+        def single() -> None:
+            for n in range(first, first + count):
+                self._store.add("bench", [str(n)], [sentence(n)])
+
+        def bulk() -> None:
+            numbers = range(first + 2_000_000, first + 2_000_000 + 5 * count)
+            self._store.add("bench", [str(n) for n in numbers], [sentence(n) for n in numbers])
+
+        measured = {"structured": rate(single, count)}
+        return measured if self.name == "mem0" else {**measured, "bulk": rate(bulk, 5 * count)}
+
+    def close(self) -> None:
+        self._store.close()
 
 
-def ours(kit: Ours, first: int, rows: int) -> dict[str, float]:
-    def one_by_one() -> None:
-        for n in range(first, first + rows):
-            kit.post("/v1/ingest", {"content": sentence(n)})
-
-    def markdown() -> None:
-        parts = "".join(f"# Part {n}\n\n{sentence(n + 500_000)}\n\n" for n in range(first, first + rows))
-        body = {"content": parts, "source_uri": f"bench/{first}.md", "revision": "1"}
-        job = kit.post("/v1/ingest/markdown", body)
-        if "job_id" in job:
-            while work.step(kit._worker, kit.tenant_id, UUID(job["job_id"].partition("_")[2]))["more"]:
-                pass
-
-    def bulk() -> None:
-        kit.bulk(
-            [
-                {"body": {"text": sentence(n + 700_000)}, "scope": {"visibility": "shared"}}
-                for n in range(first, first + 5 * rows)
-            ]
-        )
-
-    return {
-        "structured": rate(one_by_one, rows),
-        "markdown": rate(markdown, rows),
-        "bulk": rate(bulk, 5 * rows),
-    }
+_MEM0_ROWS = """
+insert into mem0 (id, vector, payload)
+select gen_random_uuid(), embedding, jsonb_build_object('data', content, 'user_id', 'bench', 'hash', md5(content),
+  'key', n::text)
+from filler
+"""
+_STORE_ROWS = """
+with kept as (
+  insert into store (prefix, key, value) select 'bench', n::text, jsonb_build_object('text', content) from filler)
+insert into store_vectors (prefix, key, field_name, embedding) select 'bench', n::text, 'text', embedding from filler
+"""
 
 
-def peer_rates(server: Server, embedder: OnnxEmbedder, rows: int) -> dict[str, float]:
-    """Of those that are installed; empty tables."""
-    found: dict[str, float] = {}
-    for name, module, make in (
-        ("mem0", "mem0", peers.Mem0),
-        ("postgresstore", "langgraph", peers.PostgresStore),
+def fill_peer(url: str, insert: str, vectors: Any, numbers: range) -> None:
+    """The rows that are there already, past the store's interface; its vector index is built after them."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        found = connection.execute(
+            "select indexname, indexdef from pg_indexes where indexdef ilike '% using hnsw %'"
+        ).fetchall()
+        for name, _ in found:
+            connection.execute(f'drop index "{name}"'.encode())
+        connection.execute("create temporary table filler (n int, content text, embedding vector(384))")
+        with connection.cursor().copy("copy filler from stdin") as copy:
+            for number, text, vector in rows(vectors, numbers):
+                copy.write_row((number, text, vector_text(vector)))
+        connection.execute(insert.encode())
+        connection.execute("set maintenance_work_mem = '512MB'")
+        for _, definition in found:
+            connection.execute(definition.encode())
+        connection.execute("analyze")
+
+
+@contextmanager
+def stores(
+    server: Server, embedder: OnnxEmbedder, vectors: Any, size: int, folder: Path, *, peered: bool
+) -> Iterator[list[Store]]:
+    """Ours and the installed peers, each with `size` rows."""
+    numbers = range(EXISTING, EXISTING + size)
+    kit = Ours(server, f"ours_{size}", embedder, folder)
+    if size:
+        with psycopg.connect(kit.url, autocommit=True) as connection:
+            fill(connection, kit.tenant_id, vectors, numbers, embedder.contract)
+    found: list[Store] = [kit]
+    for name, module, make, insert in (
+        ("mem0", "mem0", peers.Mem0, _MEM0_ROWS),
+        ("postgresstore", "langgraph", peers.PostgresStore, _STORE_ROWS),
     ):
-        if importlib.util.find_spec(module) is None:
+        if not peered or importlib.util.find_spec(module) is None:
             continue
-        server.ensure_database(f"peer_{name}")
-        url = server.url(OWNER, f"peer_{name}")
+        server.ensure_database(f"{name}_{size}")
+        url = server.url(OWNER, f"{name}_{size}")
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("create extension if not exists vector")
-        peer = make(url, embedder)
+        store = make(url, embedder)
+        store.add("bench", ["-1"], [sentence(EXISTING - 1)])
+        if size:
+            fill_peer(url, insert, vectors, numbers)
+        found.append(Peer(store, name))
+    try:
+        yield found
+    finally:
+        for one in found:
+            one.close()
 
-        def single(peer: Any = peer) -> None:
-            for n in range(rows):
-                peer.add("bench", [str(n)], [sentence(n)])
 
-        def batch(peer: Any = peer) -> None:
-            numbers = range(700_000, 700_000 + 5 * rows)
-            peer.add("bulk", [str(n) for n in numbers], [sentence(n) for n in numbers])
+def measure(found: list[Store], count: int, rounds: int) -> dict[str, float]:
+    """`{store}_{kind}` -> rows a second: the median of the rounds, the first of which is not counted."""
+    seen: dict[str, list[float]] = {}
+    for number in range(rounds + 1):
+        for store in found:
+            for kind, value in store.round(number * 10_000, 5 if number == 0 else count).items():
+                if number:
+                    seen.setdefault(f"{store.name}_{kind}", []).append(value)
+    return {name: statistics.median(values) for name, values in seen.items()}
 
-        found[name] = rate(single, rows)
-        found[f"{name}_bulk"] = rate(batch, 5 * rows)
-        peer.close()
-    return found
+
+COLUMNS = (
+    "ours_structured",
+    "mem0_structured",
+    "postgresstore_structured",
+    "ours_markdown",
+    "ours_bulk",
+    "postgresstore_bulk",
+)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--quick", action="store_true", help="20 rows a measurement, 0 and 5,000 existing")
+    parser.add_argument("--quick", action="store_true", help="2 rounds of 20 rows, 0 and 5,000 existing")
     parser.add_argument("--no-peers", action="store_true")
     options = parser.parse_args()
-    rows = 20 if options.quick else 300
+    logging.disable(logging.WARNING)
+    count, rounds = (20, 2) if options.quick else (30, ROUNDS)
     sizes = (0, 5_000) if options.quick else (0, 10_000, 100_000)
     embedder = OnnxEmbedder(ensure(), threads=1)
+    vectors = pool(embedder)
     metrics: dict[str, float] = {}
+    print("rows a second, median of", rounds, "rounds")
+    print(f"{'existing':>9}" + "".join(f"{name.replace('_', ' '):>26}" for name in COLUMNS), flush=True)
     with tempfile.TemporaryDirectory(prefix="rem-ingest-") as name:
         folder = Path(name)
         folder.chmod(0o755)
         with Server(folder / "data") as server:
-            print(f"{'existing rows':>14} {'structured/s':>13} {'markdown/s':>11} {'bulk/s':>8}")
             for size in sizes:
-                kit = Ours(server, f"ours_{size}", embedder, folder)
-                if size:
-                    kit.fill(size)
-                kit.post("/v1/ingest", {"content": "The first request pays for the start."})
-                measured = ours(kit, size, rows)
-                metrics |= {f"{kind}_rows_per_s_{size}": value for kind, value in measured.items()}
-                print(
-                    f"{size:>14} {measured['structured']:>13.1f} {measured['markdown']:>11.1f} {measured['bulk']:>8.1f}"
-                )
-            if not options.no_peers:
-                for peer, value in peer_rates(server, embedder, rows).items():
-                    metrics[f"{peer}_rows_per_s"] = value
-                    print(f"{peer:>24} {value:>8.1f} rows/s on an empty table")
-    metrics["rows_per_s"] = metrics["structured_rows_per_s_0"]
-    metrics["slowdown_100k"] = metrics["rows_per_s"] / metrics[f"structured_rows_per_s_{sizes[-1]}"]
+                with stores(server, embedder, vectors, size, folder, peered=not options.no_peers) as found:
+                    measured = measure(found, count, rounds)
+                metrics |= {f"{kind}_rows_per_s_{size}": round(value, 2) for kind, value in measured.items()}
+                cells = (f"{measured[name]:.1f}" if name in measured else "-" for name in COLUMNS)
+                print(f"{size:>9,}" + "".join(f"{cell:>26}" for cell in cells), flush=True)
+    metrics["rows_per_s"] = metrics["ours_structured_rows_per_s_0"]
+    for peer in ("mem0", "postgresstore"):
+        if f"{peer}_structured_rows_per_s_0" in metrics:
+            metrics[f"{peer}_rows_per_s"] = metrics[f"{peer}_structured_rows_per_s_0"]
+    metrics["slowdown_100k"] = round(
+        metrics["rows_per_s"] / metrics[f"ours_structured_rows_per_s_{sizes[-1]}"], 3
+    )
     print(
-        f"structured: {metrics['slowdown_100k']:.2f} times as long a row at {sizes[-1]} existing rows as at none"
+        f"a structured row takes {metrics['slowdown_100k']:.2f} times as long at {sizes[-1]:,} rows as at none"
     )
     if options.json:
         options.json.write_text(json.dumps(metrics, indent=1) + "\n", encoding="utf-8")

@@ -15,16 +15,15 @@ from typing import Any, Final
 
 import httpx
 
+from local.demo_kit import Api, DemoFailed, need, say, title
+from local.demo_portability import decay, import_folder, round_trip
 from remembrancer.adapters.signatures import sign_request
 
+ROOT: Final = Path(__file__).resolve().parents[1]
 OWN_CONVERSATION: Final = Path(__file__).with_name("conversation.json")
 QUESTIONS: Final = 4
 BATCH: Final = 100
 _DATE: Final = re.compile(r"(\d+):(\d\d) (am|pm) on (\d+) (\w+),? (\d{4})")
-
-
-class DemoFailed(Exception):
-    """A step did not do what it is shown to do."""
 
 
 @dataclass(frozen=True)
@@ -33,42 +32,6 @@ class Turn:
     speaker: str
     text: str
     at: datetime
-
-
-@dataclass
-class Api:
-    """The API as one demo person or the agent uses it."""
-
-    url: str
-    token: Callable[[str], str]
-    client: httpx.Client
-
-    def call(
-        self,
-        who: str,
-        method: str,
-        path: str,
-        body: Any = None,
-        *,
-        expect: int | tuple[int, ...] = 200,
-        headers: Mapping[str, str] | None = None,
-    ) -> Any:
-        """The answer's JSON. Raises DemoFailed for an unexpected status."""
-        content = None if body is None else json.dumps(body, ensure_ascii=False).encode()
-        reply = self.client.request(
-            method,
-            self.url + path,
-            content=content,
-            headers={
-                "Authorization": f"Bearer {self.token(who)}",
-                "Content-Type": "application/json",
-                **(headers or {}),
-            },
-        )
-        wanted = (expect,) if isinstance(expect, int) else expect
-        if reply.status_code not in wanted:
-            raise DemoFailed(f"{method} {path} answered {reply.status_code}: {reply.text[:400]}")
-        return reply.json()
 
 
 def play(
@@ -92,24 +55,30 @@ def play(
 def _play(api: Api, admin_key: Path, data: Path, rows_that_hold: Callable[[str], Mapping[str, int]]) -> None:
     turns, questions = read_conversation(data)
     speaker = turns[0].speaker
-    _title(f"1. An agent captures {len(turns)} turns of a conversation as proposals")
+    title(f"1. An agent captures {len(turns)} turns of a conversation as proposals")
     captured = _capture(api, turns)
-    _title("2. The screen stops what would poison later sessions")
+    title("2. The screen stops what would poison later sessions")
     _poison(api)
-    _title("3. A secret never reaches the disk")
+    title("3. A secret never reaches the disk")
     _secret(api, speaker, rows_that_hold)
-    _title("4. A person decides, on exactly the bytes shown")
+    title("4. A person decides, on exactly the bytes shown")
     memories = _decide(api, captured)
-    _title("5. An agent recalls, with citations")
+    title("5. An agent recalls, with citations")
     _recall(api, questions, {memories[t.turn_id]: t.turn_id for t in turns if t.turn_id in memories})
-    _title("6. A contradiction is surfaced, and superseded by a person, never silently")
+    title("6. A contradiction is surfaced, and superseded by a person, never silently")
     _contradict(api, speaker)
-    _title("7. An admin erases with a signed request, and no byte is left")
+    title("7. An admin erases with a signed request, and no byte is left")
     _erase(api, speaker, admin_key, rows_that_hold)
-    _title("8. The audit chain is whole")
+    title("8. A folder of Markdown comes in, and comes in again as a diff")
+    import_folder(api, ROOT / "docs")
+    title("9. Memories leave as UMP records and come back the same")
+    round_trip(api)
+    title("10. What decays is told before it is gone")
+    decay(api)
+    title("11. The audit chain is whole")
     chain = api.call("avery", "GET", "/v1/audit/verify")
-    _need(chain["ok"], "the chain does not verify")
-    _say(f"{chain['events']} events, head {chain['head'][:16]}…, verified from the first to the last")
+    need(chain["ok"], "the chain does not verify")
+    say(f"{chain['events']} events, head {chain['head'][:16]}…, verified from the first to the last")
 
 
 def read_conversation(data: Path) -> tuple[list[Turn], list[dict[str, Any]]]:
@@ -161,16 +130,14 @@ def _capture(api: Api, turns: list[Turn]) -> dict[str, dict[str, Any]]:
         )
     seconds = time.monotonic() - began
     held = [c for c in captured.values() if c["verdict"] == "quarantine"]
-    _need(
-        len(held) <= 1 + len(turns) // 100, f"the screen held {len(held)} turns of an ordinary conversation"
-    )
-    _say(f"{len(captured)} proposals in {seconds:.1f} s; the screen held {len(held)} of them, refused none")
+    need(len(held) <= 1 + len(turns) // 100, f"the screen held {len(held)} turns of an ordinary conversation")
+    say(f"{len(captured)} proposals in {seconds:.1f} s; the screen held {len(held)} of them, refused none")
     first = next(iter(captured.values()))
     for name in ("novelty", "salience", "confidence"):
-        _say(f"   {name:10} {json.dumps(first['scores'][name], ensure_ascii=False)[:100]}")
+        say(f"   {name:10} {json.dumps(first['scores'][name], ensure_ascii=False)[:100]}")
     nothing = api.call("demo-agent", "POST", "/v1/recall", {"query": turns[0].text[:200]})
-    _need(not nothing["hits"], "an undecided proposal was recalled")
-    _say("nothing is recalled yet: a proposal is not a memory")
+    need(not nothing["hits"], "an undecided proposal was recalled")
+    say("nothing is recalled yet: a proposal is not a memory")
     return captured
 
 
@@ -184,13 +151,13 @@ def _poison(api: Api) -> None:
     for name, text in attacks.items():
         answer = api.call("demo-agent", "POST", "/v1/ingest/proposal", {"content": text}, expect=(201, 400))
         stopped = answer.get("code") == "input_rejected" or answer.get("verdict") == "quarantine"
-        _need(stopped, f"the {name} attack passed the screen")
+        need(stopped, f"the {name} attack passed the screen")
         if answer.get("code"):
             families = sorted({e["detail"].split(" at ")[0] for e in answer["errors"]})
-            _say(f"{name:17} refused: {', '.join(families)}; nothing of it is stored")
+            say(f"{name:17} refused: {', '.join(families)}; nothing of it is stored")
         else:
             families = sorted({s["family"] for s in answer["signals"]})
-            _say(f"{name:17} held for a person: {', '.join(families) or 'the learned screen'}")
+            say(f"{name:17} held for a person: {', '.join(families) or 'the learned screen'}")
 
 
 def _secret(api: Api, speaker: str, rows_that_hold: Callable[[str], Mapping[str, int]]) -> None:
@@ -198,11 +165,11 @@ def _secret(api: Api, speaker: str, rows_that_hold: Callable[[str], Mapping[str,
     key = "AK" + "IA" + uuid.uuid4().hex[:16].upper().translate(str.maketrans("01589", "QRSTU"))
     text = f"{speaker} said the deploy key is {key}, keep it safe."
     answer = api.call("demo-agent", "POST", "/v1/ingest/proposal", {"content": text}, expect=(200, 201))
-    _need(bool(answer["redactions"]), "the key was not redacted")
+    need(bool(answer["redactions"]), "the key was not redacted")
     shown = api.call("robin", "GET", f"/v1/proposals/{answer['proposal_id']}")
-    _need(key not in shown["content"] and not rows_that_hold(key), "the key reached the database")
-    _say(f"stored as: {shown['content']}")
-    _say("a search of every row of every table for the key: 0 hits")
+    need(key not in shown["content"] and not rows_that_hold(key), "the key reached the database")
+    say(f"stored as: {shown['content']}")
+    say("a search of every row of every table for the key: 0 hits")
 
 
 def _decide(api: Api, captured: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
@@ -220,7 +187,7 @@ def _decide(api: Api, captured: Mapping[str, Mapping[str, Any]]) -> dict[str, st
         if proposal["screen"]["verdict"] != "clean":
             row["override_reason"] = "Read in its conversation: ordinary talk."
         rows.append(row)
-    _say(f"{len(waiting)} proposals wait in Robin's queue, the next deadline first")
+    say(f"{len(waiting)} proposals wait in Robin's queue, the next deadline first")
     agent = api.call(
         "demo-agent",
         "POST",
@@ -228,7 +195,7 @@ def _decide(api: Api, captured: Mapping[str, Mapping[str, Any]]) -> dict[str, st
         {"content_digest": rows[0]["content_digest"]},
         expect=403,
     )
-    _say(f"the agent tries to approve its own capture: {agent['status']} {agent['code']}")
+    say(f"the agent tries to approve its own capture: {agent['status']} {agent['code']}")
     drifted = api.call(
         "robin",
         "POST",
@@ -236,7 +203,7 @@ def _decide(api: Api, captured: Mapping[str, Mapping[str, Any]]) -> dict[str, st
         {"content_digest": "0" * 64},
         expect=409,
     )
-    _say(f"a decision on other bytes than those shown: {drifted['status']} {drifted['code']}")
+    say(f"a decision on other bytes than those shown: {drifted['status']} {drifted['code']}")
     began = time.monotonic()
     memories = {}
     left = rows
@@ -245,13 +212,13 @@ def _decide(api: Api, captured: Mapping[str, Mapping[str, Any]]) -> dict[str, st
         for outcome in answer["rows"]:
             if outcome["outcome"] == "not_attempted":  # the time of one request was over: ask again
                 continue
-            _need(outcome["outcome"] == "done", f"a decision failed: {outcome.get('code')}")
+            need(outcome["outcome"] == "done", f"a decision failed: {outcome.get('code')}")
             memories[ours[outcome["proposal_id"]]] = outcome["memory_id"]
         left = [row for row in left if ours[row["proposal_id"]] not in memories]
-    _say(f"{len(memories)} approved in {time.monotonic() - began:.1f} s, each in a transaction of its own")
+    say(f"{len(memories)} approved in {time.monotonic() - began:.1f} s, each in a transaction of its own")
     strip = api.call("robin", "GET", "/v1/stats/review")
     if strip["warning"]:
-        _say(f"the calibration strip warns Robin: approve rate {strip['approve_rate']:.0%}")
+        say(f"the calibration strip warns Robin: approve rate {strip['approve_rate']:.0%}")
     return memories
 
 
@@ -268,32 +235,30 @@ def _queue(api: Api) -> Iterator[dict[str, Any]]:
 def _recall(api: Api, questions: list[dict[str, Any]], turn_of: Mapping[str, str]) -> None:
     for question in questions[:QUESTIONS]:
         answer = api.call("demo-agent", "POST", "/v1/recall", {"query": question["question"], "limit": 5})
-        _say(f"Q  {question['question']}")
+        say(f"Q  {question['question']}")
         found = [turn_of.get(hit["memory_id"], "?") for hit in answer["hits"]]
         if not answer["hits"]:
-            _say("A  I do not know (low_confidence)")
+            say("A  I do not know (low_confidence)")
             continue
         best = answer["hits"][0]
         cited = (best["observed_at"] or "")[:10]
-        _say(f"A  [{found[0]}, {best['author']}, {cited}, {best['memory_id'][:16]}…] {best['text'][:110]}")
+        say(f"A  [{found[0]}, {best['author']}, {cited}, {best['memory_id'][:16]}…] {best['text'][:110]}")
         gold = question["evidence"]
         rank = next((i for i, turn in enumerate(found, 1) if turn in gold), None)
-        _say(
+        say(
             f"   evidence {', '.join(gold)}: {'found at rank ' + str(rank) if rank else 'not in the first five'}"
         )
 
 
 def _contradict(api: Api, speaker: str) -> None:
     old = _remember(api, f"{speaker}'s monthly budget is 1200 euros.", speaker)
-    _say(f"known:    {speaker}'s monthly budget is 1200 euros.")
+    say(f"known:    {speaker}'s monthly budget is 1200 euros.")
     text = f"{speaker}'s monthly budget is 1500 euros."
     captured = api.call("demo-agent", "POST", "/v1/ingest/proposal", {"content": text}, expect=201)
     shown = api.call("robin", "GET", f"/v1/proposals/{captured['proposal_id']}")
-    _need(shown["conflict"] is not None, "the contradiction was not surfaced")
-    _say(f"captured: {text}")
-    _say(
-        f"Robin sees beside it: “{shown['conflict']['text']}” ({shown['scores']['conflict']['explanation']})"
-    )
+    need(shown["conflict"] is not None, "the contradiction was not surfaced")
+    say(f"captured: {text}")
+    say(f"Robin sees beside it: “{shown['conflict']['text']}” ({shown['scores']['conflict']['explanation']})")
     body = {
         "content_digest": shown["content_digest"],
         "supersedes": {"memory_id": old, "version": shown["conflict"]["version"]},
@@ -304,9 +269,9 @@ def _contradict(api: Api, speaker: str) -> None:
         "hits"
     ]
     ids = [hit["memory_id"] for hit in hits]
-    _need(new in ids and old not in ids, "the superseded memory is still recalled")
+    need(new in ids and old not in ids, "the superseded memory is still recalled")
     history = api.call("demo-agent", "GET", f"/v1/memories/{old}/history")["versions"]
-    _say(f"recall now gives the new one alone; the old one keeps its {len(history)} versions in its history")
+    say(f"recall now gives the new one alone; the old one keeps its {len(history)} versions in its history")
 
 
 def _erase(
@@ -314,20 +279,20 @@ def _erase(
 ) -> None:
     canary = f"zq{uuid.uuid4().hex[:12]}"
     memory = _remember(api, f"{speaker}'s private nickname is {canary}.", speaker)
-    _say(f"a memory with a unique word lies in {', '.join(rows_that_hold(canary))}")
+    say(f"a memory with a unique word lies in {', '.join(rows_that_hold(canary))}")
     body = {"memory_ids": [memory], "dry_run": True, "reason": "data_subject_request"}
     unsigned = api.call("ada", "POST", "/v1/purge", body, expect=401)
-    _say(f"without a signature: {unsigned['status']} {unsigned['code']}")
+    say(f"without a signature: {unsigned['status']} {unsigned['code']}")
     dry = _signed(api, admin_key, body)
     counts = ", ".join(f"{n} {table}" for table, n in dry["counts"].items() if n)
-    _say(f"dry run: {counts}")
+    say(f"dry run: {counts}")
     done = _signed(api, admin_key, {**body, "dry_run": False})
     left = rows_that_hold(canary)
-    _need(not left, f"bytes are left in {', '.join(left)}")
-    _say(f"erased; tombstone {done['tombstones'][0]}")
-    _say("a search of every row of every table for the word: 0 hits")
+    need(not left, f"bytes are left in {', '.join(left)}")
+    say(f"erased; tombstone {done['tombstones'][0]}")
+    say("a search of every row of every table for the word: 0 hits")
     gone = api.call("demo-agent", "GET", f"/v1/memories/{memory}", expect=404)
-    _say(f"asked for by id: {gone['status']} {gone['code']}")
+    say(f"asked for by id: {gone['status']} {gone['code']}")
 
 
 def _remember(api: Api, text: str, speaker: str) -> str:
@@ -353,16 +318,3 @@ def _signed(api: Api, admin_key: Path, body: Mapping[str, Any]) -> Any:
         now=datetime.now(UTC),
     )
     return api.call("ada", "POST", "/v1/purge", body, headers=headers)
-
-
-def _need(condition: bool, failure: str) -> None:
-    if not condition:
-        raise DemoFailed(failure)
-
-
-def _title(text: str) -> None:
-    print(f"\n{text}", flush=True)
-
-
-def _say(text: str) -> None:
-    print(f"   {text}", flush=True)

@@ -147,6 +147,30 @@ def test_merged_entities_are_one_for_every_later_writer(world: World, kinds: tup
     )
 
 
+def test_readers_find_the_whole_entity_by_any_name_or_id_and_its_history_whole(world: World) -> None:
+    world.ingest(
+        "Lulu paints frescoes.", entities=[{"name": "Lulu", "kind": "person"}],
+        relations=[{"subject": "Lulu", "predicate": "paints", "object": "Frescoes"}],
+    )  # fmt: skip
+    world.ingest("Louise Brandt teaches.", entities=[{"name": "Louise Brandt", "kind": "person"}])
+    part, whole = entity(world, "Lulu"), entity(world, "Louise Brandt")
+    assert world.call(REVIEWER, "POST", f"/v1/entities/{part}/merge", {"into": whole}).status == 200
+    for name in ("Lulu", "louise brandt"):
+        found = world.call(AGENT, "GET", f"/v1/entities?name={name.replace(' ', '%20')}").json["entities"]
+        assert [e["entity_id"] for e in found] == [whole]
+        assert (found[0]["name"], found[0]["aliases"]) == ("Louise Brandt", ["Lulu"])
+    by_old_id = world.call(AGENT, "GET", f"/v1/entities/{part}")
+    assert by_old_id.json == world.call(AGENT, "GET", f"/v1/entities/{whole}").json
+    [edge] = by_old_id.json["relationships"]
+    assert (edge["subject"], edge["object"]) == ("Louise Brandt", "Frescoes")
+    versions = world.call(AGENT, "GET", f"/v1/relationships/{edge['relationship_id']}/history").json[
+        "versions"
+    ]
+    # What was believed before the merge stays as it was said.
+    assert [v["subject"] for v in versions] == ["Lulu", "Louise Brandt"]
+    assert versions[0]["superseded_at"] == versions[1]["created_at"]
+
+
 def test_erasure_of_the_last_memory_takes_a_merged_name_from_both(world: World) -> None:
     one = world.ingest("Jutta Kroll bakes.", entities=[{"name": "Jutta Kroll", "kind": "person"}])[
         "memory_id"

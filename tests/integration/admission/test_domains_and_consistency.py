@@ -10,7 +10,7 @@ import pytest
 from functions.upkeep import handler as upkeep_handler
 from tests.integration.admission.conftest import markdown
 from tests.integration.probe import scratch_world
-from tests.integration.world import AGENT, OTHER_AGENT, REVIEWER, LambdaContext, World, wired
+from tests.integration.world import ADMIN, AGENT, OTHER_AGENT, REVIEWER, LambdaContext, World, wired
 
 COOKING = [
     "Simmer the tomato sauce for an hour with basil.",
@@ -71,8 +71,36 @@ def test_private_texts_move_no_centroid_of_the_teams(world: World) -> None:
     before = world.sql(team)
     body = {"content": "My secret chilli recipe has cocoa.", "domain": "cooking", "target_space": "private"}
     assert world.call(OTHER_AGENT, "POST", "/v1/ingest", body).status == 201
-    assert upkeep(world)["centroids"] == 3
+    assert upkeep(world)["centroids"] == 1  # the private one: the team's space is as it was
     assert world.sql(team) == before
+
+
+def computed(world: World, domain: str) -> set[Any]:
+    rows = world.sql(
+        "select c.computed_at from centroid c join space s using (tenant_id, space_id)"
+        " where s.kind = 'team_shared' and c.domain = %s",
+        domain,
+    )
+    return {row["computed_at"] for row in rows}
+
+
+def test_centroids_are_computed_again_when_a_twentieth_changed_or_something_was_erased(world: World) -> None:
+    birds = [world.ingest(f"Bird {n} nests in tree {n}.", domain="birds")["memory_id"] for n in range(40)]
+    upkeep(world)
+    first = computed(world, "birds")
+    assert len(first) == 1
+    for n in range(2):  # a twentieth, and no more
+        world.ingest(f"Late bird {n} nests in a hedge.", domain="birds")
+    assert upkeep(world)["centroids"] == 0 and computed(world, "birds") == first
+    world.ingest("The last bird nests in a chimney.", domain="birds")
+    assert upkeep(world)["centroids"] >= 1
+    second = computed(world, "birds")
+    assert second != first
+    # One of many, but its vector is a part of the mean.
+    purge = {"memory_ids": [birds[0]], "dry_run": False, "reason": "other"}
+    assert world.call(ADMIN, "POST", "/v1/purge", purge, signed=True).status == 200
+    upkeep(world)
+    assert computed(world, "birds") != second
 
 
 def test_what_is_said_twice_contradicts_or_looks_alike_is_listed_for_people(world: World) -> None:
@@ -157,3 +185,34 @@ def test_a_new_revision_changes_the_parts_it_retires_and_nothing_else(world: Wor
     after = rows_of(world)
     moved = {table for table, places in before.items() if places - after[table]}
     assert moved <= OPERATIONAL | {"memory_version", "relationship"}
+
+
+def test_texts_of_one_batch_contradict_and_correct_each_other_as_one_after_the_other(world: World) -> None:
+    """What one request brings is compared with itself too, not only with what was there."""
+    window = {"subject": "Otto Brandt", "predicate": "rents", "object": "Mill"}
+    texts = ["The mill has 12 rooms.", "The mill has 15 rooms.", "Otto Brandt rents the mill."]
+    blocks = "".join(f"## [ mill {n} ]\n{text}\n" for n, text in enumerate(texts))
+    reply = world.call(AGENT, "POST", "/v1/ingest/memory", {"content": blocks})
+    assert reply.status == 201, reply.text
+    one, two, _ = (item["memory_id"].partition("_")[2] for item in reply.json["items"])
+    rows = world.sql("select memory_id, other_id, reason from conflict where memory_id = %s", two)
+    assert [(row["other_id"].hex, row["reason"]) for row in rows] == [(one, "number")]
+    relations = [
+        {**window, "valid_from": "2020-01-01T00:00:00Z"},
+        {**window, "valid_from": "2019-01-01T00:00:00Z"},
+        {**window, "valid_from": "2019-01-01T00:00:00Z"},
+    ]
+    sent = world.call(AGENT, "POST", "/v1/ingest", {"content": "Otto's lease.", "relations": relations})
+    assert sent.status == 201, sent.text
+    ids = sent.json["relationship_ids"]
+    assert len(set(ids)) == 1
+    versions = world.sql(
+        "select version, valid_from, created_at, superseded_at from relationship where relationship_id = %s"
+        " order by version",
+        ids[0].partition("_")[2],
+    )
+    assert [(v["version"], v["valid_from"].year, v["superseded_at"] is None) for v in versions] == [
+        (1, 2020, False),
+        (2, 2019, True),
+    ]
+    assert versions[0]["superseded_at"] == versions[1]["created_at"]

@@ -30,6 +30,9 @@ class _Broken:
     def scores(self, texts: object) -> list[float]:
         raise ClassifierUnavailable("gone")
 
+    def scores_each(self, requests: object) -> list[list[float]]:
+        raise ClassifierUnavailable("gone")
+
 
 @pytest.fixture
 def services(world: World, embedder: OnnxEmbedder) -> Services:

@@ -37,6 +37,7 @@ def handler(event, context):
 """
 
 pytestmark = pytest.mark.timeout(280)
+TRIED = [machine for machine in MACHINES if machine.name in ("outbox", "jobs")]
 
 
 class Engine:
@@ -45,11 +46,13 @@ class Engine:
         self.machines = machines
         self.client = client
 
-    def run(self, **answers: list[object]) -> tuple[str, list[list[Any]]]:
+    def run(
+        self, machine: str = "outbox", given: dict[str, str] | None = None, **answers: list[object]
+    ) -> tuple[str, list[list[Any]]]:
         """The execution's final status and the calls, each a function and its event."""
         (self.folder / "answers.json").write_text(json.dumps(answers))
         (self.folder / "calls").write_text("")
-        execution = self.machines.start("outbox")
+        execution = self.machines.start(machine, json.dumps(given or {}))
         while True:
             status: str = self.client.describe_execution(executionArn=execution)["status"]
             if status != "RUNNING":
@@ -61,7 +64,7 @@ class Engine:
 @pytest.fixture(scope="module")
 def aws_and_runtime(loop: Loop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Aws, Path]]:
     folder = tmp_path_factory.mktemp("tasks")
-    tasks = [Function(name, "stub", timeout_s=10) for name in MACHINES[0].tasks]
+    tasks = [Function(name, "stub", timeout_s=10) for machine in TRIED for name in machine.tasks]
     for task in tasks:
         (folder / f"{task.name}.py").write_text(TASK)
     runtime = Runtime(tasks, lambda _: {}, folder / "logs", handler="{name}.handler", code=(folder,))
@@ -79,13 +82,14 @@ def engine(aws_and_runtime: tuple[Aws, Path]) -> Engine:
     definitions = folder / "infra"
     definitions.mkdir()
     # The engine really sleeps between retries.
-    text = (ROOT / "infra" / "outbox.asl.json").read_text()
-    (definitions / "outbox.asl.json").write_text(
-        re.sub(r'"IntervalSeconds": \d+', '"IntervalSeconds": 1', text)
-    )
+    for machine in TRIED:
+        text = (ROOT / "infra" / f"{machine.name}.asl.json").read_text()
+        (definitions / f"{machine.name}.asl.json").write_text(
+            re.sub(r'"IntervalSeconds": \d+', '"IntervalSeconds": 1', text)
+        )
     client = aws.client("stepfunctions")
     machines = Machines(client)
-    machines.create([MACHINES[0]], definitions)
+    machines.create(TRIED, definitions)
     return Engine(folder, machines, client)
 
 
@@ -112,6 +116,28 @@ def test_a_resuming_database_is_waited_for(engine: Engine) -> None:
 def test_any_other_fault_fails_the_execution_and_marks_nothing(engine: Engine) -> None:
     status, calls = engine.run(outbox_claim=[{"count": 1, "alerts": [ALERT]}], outbox_publish=["ValueError"])
     assert (status, [name for name, _ in calls]) == ("FAILED", ["outbox_claim", "outbox_publish"])
+
+
+JOB = {"tenant_id": "t1", "job_id": "j1"}
+
+
+def test_a_job_is_stepped_until_nothing_is_left(engine: Engine) -> None:
+    more, over = {**JOB, "more": True}, {**JOB, "more": False}
+    status, calls = engine.run("jobs", JOB, job_step=[more, more, over])
+    assert status == "SUCCEEDED"
+    # Ids only, and the answer of one step is what the next is given.
+    assert calls == [["job_step", JOB], ["job_step", more], ["job_step", more]]
+
+
+def test_a_step_that_died_is_followed_by_another(engine: Engine) -> None:
+    over = {**JOB, "more": False}
+    status, calls = engine.run("jobs", JOB, job_step=["DatabaseResuming", "ValueError", over])
+    assert (status, calls) == ("SUCCEEDED", [["job_step", JOB]] * 3)
+
+
+def test_a_job_whose_every_step_dies_ends_the_execution(engine: Engine) -> None:
+    status, calls = engine.run("jobs", JOB, job_step=["ValueError"])
+    assert (status, len(calls)) == ("FAILED", 4)
 
 
 def test_what_functions_name_in_aws_exists(aws_and_runtime: tuple[Aws, Path]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 BATCH_TEXTS = 32
 BATCH_TOKENS = 2048
 """Padded tokens in one run: bounds the memory, and keeps a long text from padding many short ones."""
+RECENT = 256
+"""Vectors kept for the next call: the screen and the index of one request embed the same short texts."""
 
 
 class OnnxEmbedder:
@@ -28,6 +31,8 @@ class OnnxEmbedder:
     def __init__(self, model_dir: Path, threads: int) -> None:
         self.model_dir = model_dir
         self._threads = threads
+        self._recent: dict[bytes, Vectors] = {}
+        """By digest: no text outlives its request here."""
 
     @property
     def contract(self) -> str:
@@ -47,6 +52,17 @@ class OnnxEmbedder:
 
         Raises ValueError when a text does not fit the model, EmbeddingUnavailable when the model fails.
         """
+        keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
+        fresh = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._recent}
+        known = {key: self._recent[key] for key in keys if key in self._recent}
+        known |= zip(fresh, self._embed(list(fresh.values())), strict=True)
+        vectors = np.empty((len(texts), int(self._description["dimensions"])), np.float32)
+        for place, key in enumerate(keys):
+            vectors[place] = known[key]
+        self._recent = dict(list({**self._recent, **known}.items())[-RECENT:])
+        return vectors
+
+    def _embed(self, texts: Sequence[str]) -> Vectors:
         vectors = np.empty((len(texts), int(self._description["dimensions"])), np.float32)
         encodings = self._tokenizer.encode_batch([_encodable(text) for text in texts])
         longest = max((len(encoding) for encoding in encodings), default=0)

@@ -36,22 +36,36 @@ class LearnedScreen:
 
     def scores(self, texts: Sequence[str]) -> list[float]:
         """`score` of every text of one request, in one batch and within one budget of windows."""
+        return self.scores_each([texts])[0]
+
+    def scores_each(self, requests: Sequence[Sequence[str]]) -> list[list[float]]:
+        """`scores` of several requests, each within a budget of its own, in one batch."""
         head = self._head
         try:
-            chosen = limit(
-                [
-                    [part for window in windows for part in fitting(self._embedder, window)]
-                    for windows in choose(texts)
-                ]
+            chosen = [self._chosen(texts) for texts in requests]
+            vectors = self._embedder.embed(
+                [window for own in chosen for windows in own for window in windows]
             )
-            vectors = self._embedder.embed([window for windows in chosen for window in windows])
         except EmbeddingUnavailable as error:
             raise ClassifierUnavailable("the embedding model cannot answer") from error
-        ends = np.cumsum([len(windows) for windows in chosen])
-        return [
-            head.score(vectors[end - len(windows) : end], _counts(windows))
-            for windows, end in zip(chosen, ends, strict=True)
-        ]
+        found: list[list[float]] = []
+        start = 0
+        for own in chosen:
+            scores = []
+            for windows in own:
+                end = start + len(windows)
+                scores.append(head.score(vectors[start:end], _counts(windows)))
+                start = end
+            found.append(scores)
+        return found
+
+    def _chosen(self, texts: Sequence[str]) -> list[list[str]]:
+        return limit(
+            [
+                [part for window in windows for part in fitting(self._embedder, window)]
+                for windows in choose(texts)
+            ]
+        )
 
     @cached_property
     def _head(self) -> Head:

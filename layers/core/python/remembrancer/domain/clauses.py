@@ -577,7 +577,9 @@ def _tokens(text: str, start: int, end: int) -> list[Token]:
         if match is None:
             position += 1
             continue
-        stop = min((at for at in measures if position < at < match.end()), default=match.end())
+        stop = match.end()
+        if measures:
+            stop = min((at for at in measures if position < at < stop), default=stop)
         tokens.extend(_word_tokens(sentence[position:stop], start + position, first=not tokens))
         position = stop
     return tokens
@@ -589,6 +591,8 @@ def _word_tokens(word: str, start: int, *, first: bool) -> list[Token]:
     end = start + len(word)
     if lower in _IRREGULAR_NOT:
         return [_word(_IRREGULAR_NOT[lower], start, end, first), _word("not", start, end, False)]
+    if "'" not in lower:
+        return [_word(plain, start, end, first)]
     for tail, full in _CONTRACTIONS.items():
         if lower.endswith(tail) and len(lower) > len(tail):
             cut = len(word) - len(tail)
@@ -601,7 +605,10 @@ def _word_tokens(word: str, start: int, *, first: bool) -> list[Token]:
 
 
 def _word(text: str, start: int, end: int, first: bool) -> Token:
-    odd = any(c in "@/:._+#&" or c.isdigit() for c in text) or any(c.isupper() for c in text[1:])
+    plain = text.isalpha() and text[1:].islower()  # most words are: they need no look at each letter
+    odd = not plain and (
+        any(c in "@/:._+#&" or c.isdigit() for c in text) or any(c.isupper() for c in text[1:])
+    )
     named = odd or (not first and text[:1].isupper() and text != "I")
     folded = fold(text)
     if named:

@@ -103,6 +103,9 @@ class ScreenModel(Protocol):
     def scores(self, texts: Sequence[str]) -> list[float]:
         """For each text of one request the probability 0..1 that it is an attack: the maximum over its windows."""
 
+    def scores_each(self, requests: Sequence[Sequence[str]]) -> list[list[float]]:
+        """The same for several requests, in one batch."""
+
 
 @dataclass(frozen=True)
 class Answer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -74,26 +75,29 @@ def document(unit: Unit, space_ids: Sequence[UUID], settings: TenantSettings) ->
 
 
 def upkeep(services: Services) -> dict[str, int]:
-    """The schedule's work, one transaction a tenant: centroids anew, and a report where there is something."""
+    """The schedule's work, one transaction a tenant: centroids that are stale, a report where there is something.
+
+    `centroids` counts those that were computed again.
+    """
     made = {"centroids": 0, "reports": 0}
     for tenant_id, settings in services.database.tenants():
-
-        def work(unit: Unit, settings: TenantSettings = settings) -> tuple[int, bool]:
-            count = centroids.recompute(unit, settings)
-            found = document(unit, spaces.every(unit), settings)
-            if not any(found["counts"].values()):
-                return count, False
-            report_id = unit.new_id()
-            reports.add(unit, report_id, "consistency", found, None)
-            public = format_id("rep", report_id)
-            unit.audit("consistency_reported", public, counts=found["counts"])
-            unit.alert("consistency_report", public)
-            return count, True
-
-        count, reported = services.database.job(tenant_id, work, audited=False)
+        count, reported = services.database.job(tenant_id, partial(_upkeep, settings=settings), audited=False)
         made["centroids"] += count
         made["reports"] += reported
     return made
+
+
+def _upkeep(unit: Unit, settings: TenantSettings) -> tuple[int, bool]:
+    count = sum(centroids.recompute(unit, settings, space) for space in centroids.stale(unit, settings))
+    found = document(unit, spaces.every(unit), settings)
+    if not any(found["counts"].values()):
+        return count, False
+    report_id = unit.new_id()
+    reports.add(unit, report_id, "consistency", found, None)
+    public = format_id("rep", report_id)
+    unit.audit("consistency_reported", public, counts=found["counts"])
+    unit.alert("consistency_report", public)
+    return count, True
 
 
 def _alike(unit: Unit, space_ids: Sequence[UUID]) -> list[tuple[UUID, UUID, float]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -17,6 +18,9 @@ from remembrancer.flows import gate
 from remembrancer.flows.batch import Item
 from remembrancer.flows.context import Services
 from remembrancer.flows.enrich import enriched
+
+PORTION = 64
+"""Records that the classifier reads together."""
 
 
 @dataclass(frozen=True)
@@ -76,30 +80,45 @@ def judge(services: Services, judged: Judged, records: Iterable[Record], secrets
 
     Pointers of errors go to the record and no deeper: its own names are the sender's, not ours.
     """
-    for record in records:
-        place = pointer.format(index=record.index)
-        claimed = None if record.claimed is None else canonical_json(record.claimed)
-        seen = _Recorded(request=record.request, claims=_texts(record.claimed), claimed=claimed)
-        try:
-            examined = gate.examine(services, seen, secrets=secrets)
-        except Problem as problem:  # blank once cleaned
-            judged.refuse(record.index, "invalid", _at(place, problem.errors))
-            continue
-        kinds = sorted({kind for _, kind in examined.redactions})
-        judged.redactions += [{"index": record.index, "pointer": place, "kind": kind} for kind in kinds]
-        if examined.verdict is Verdict.REJECT:
-            judged.refuse(record.index, "rejected", _at(place, gate.errors_of(examined)))
-            continue
-        judged.items.append(
-            Item(
-                index=record.index,
-                request=enriched(examined.request.request, services.clock()),
-                report=examined.report,
-                pii=examined.pii,
-                held=examined.verdict is Verdict.QUARANTINE,
-                claimed=_claims(examined.request.claimed),
+    waiting = iter(records)
+    while portion := list(islice(waiting, PORTION)):
+        seen = [
+            _Recorded(
+                request=record.request,
+                claims=_texts(record.claimed),
+                claimed=None if record.claimed is None else canonical_json(record.claimed),
             )
+            for record in portion
+        ]
+        for record, examined in zip(portion, gate.examine_many(services, seen, secrets=secrets), strict=True):
+            _judge_one(services, judged, record, examined, pointer.format(index=record.index))
+
+
+def _judge_one(
+    services: Services,
+    judged: Judged,
+    record: Record,
+    examined: gate.Examined[_Recorded] | Problem,
+    place: str,
+) -> None:
+    if isinstance(examined, Problem):  # blank once cleaned
+        judged.refuse(record.index, "invalid", _at(place, examined.errors))
+        return
+    kinds = sorted({kind for _, kind in examined.redactions})
+    judged.redactions += [{"index": record.index, "pointer": place, "kind": kind} for kind in kinds]
+    if examined.verdict is Verdict.REJECT:
+        judged.refuse(record.index, "rejected", _at(place, gate.errors_of(examined)))
+        return
+    judged.items.append(
+        Item(
+            index=record.index,
+            request=enriched(examined.request.request, services.clock()),
+            report=examined.report,
+            pii=examined.pii,
+            held=examined.verdict is Verdict.QUARANTINE,
+            claimed=_claims(examined.request.claimed),
         )
+    )
 
 
 def _at(place: str, errors: Iterable[FieldError]) -> list[FieldError]:

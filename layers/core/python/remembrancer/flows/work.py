@@ -41,7 +41,9 @@ def step(
         if problem.entry.retryable:
             raise
         code = problem.code
-        services.database.job(row["tenant_id"], lambda unit: _fail(unit, row, code))
+        # Those whose text is staged; the principal may be one who can no longer ask for anything.
+        spaces = tuple(map(UUID, row["request"].get("generations", ())))
+        services.database.job(row["tenant_id"], lambda unit: _fail(unit, row, code), spaces=spaces)
         more = False
     return {**named, "more": more}
 
@@ -99,7 +101,10 @@ def _publish(unit: Unit, job_id: UUID) -> None:
     if row is None:
         unit.audit("job_already_finished", public)
         return
-    passages = jobs.passages(unit, job_id)
+    try:
+        passages = jobs.passages(unit, job_id)
+    except ValueError:  # the model was replaced meanwhile
+        raise Problem("stale_input") from None
     staged = jobs.items(unit, job_id)
     items = [Item.from_dict(entry["body"]) for entry in staged]
     generations = {UUID(space_id): n for space_id, n in row["request"]["generations"].items()}

@@ -165,9 +165,17 @@ class Database:
     def write(self, credential: Credential, work: Callable[[Unit], T]) -> T:
         return self._serve(credential, work, read_only=False, audited=True)
 
-    def job(self, tenant_id: UUID, work: Callable[[Unit], T], *, audited: bool = True) -> T:
+    def job(
+        self,
+        tenant_id: UUID,
+        work: Callable[[Unit], T],
+        *,
+        audited: bool = True,
+        spaces: tuple[UUID, ...] = (),
+    ) -> T:
+        """`spaces` for roles that see those of their transaction alone."""
         return self._transact(
-            lambda c: self._unit(c, tenant_id, (), None), work, read_only=False, audited=audited
+            lambda c: self._unit(c, tenant_id, spaces, None), work, read_only=False, audited=audited
         )
 
     def tenants(self) -> list[tuple[UUID, TenantSettings]]:

@@ -332,12 +332,13 @@ def _current(unit: Unit, wanted: Mapping[_Key, tuple[Supported, _Edge]]) -> dict
         select w.place, r.relationship_id, r.version, r.valid_from, r.valid_to
         from jsonb_to_recordset(%(wanted)s) as w (place int, space_id uuid, owner_id uuid, subject_id uuid,
           predicate_key text, object_id uuid, value_type text, value_canonical text, value_unit text, polarity text)
-        join relationship r on r.tenant_id = %(tenant)s and r.subject_id = w.subject_id
-          and r.predicate_key = w.predicate_key and r.space_id = w.space_id and r.owner_id = w.owner_id
-          and r.object_id is not distinct from w.object_id and r.value_type is not distinct from w.value_type
-          and r.value_canonical is not distinct from w.value_canonical
-          and r.value_unit is not distinct from w.value_unit and r.polarity = w.polarity
-          and r.superseded_at is null
+        cross join lateral (select * from relationship r
+          where r.tenant_id = %(tenant)s and r.subject_id = w.subject_id
+            and r.predicate_key = w.predicate_key and r.space_id = w.space_id and r.owner_id = w.owner_id
+            and r.object_id is not distinct from w.object_id and r.value_type is not distinct from w.value_type
+            and r.value_canonical is not distinct from w.value_canonical
+            and r.value_unit is not distinct from w.value_unit and r.polarity = w.polarity
+            and r.superseded_at is null offset 0) r
         order by w.place, r.relationship_id
         """,
         {
@@ -464,19 +465,23 @@ def _write_edges(
 
 def supported_by(unit: Unit, memory_ids: list[UUID]) -> dict[UUID, list[Row]]:
     """The current relationships that each memory supports: subject, predicate, object or value, window."""
+    # Lookups one after the other (`offset 0`): a join would be planned on what is known of the tables before a
+    # large import, and compare all with all.
     rows = unit.rows(
         """
         select distinct s.memory_id, r.relationship_id, r.version, r.predicate_key, r.polarity, r.valid_from,
                r.valid_to, subject.name as subject, object.name as object, r.value_type,
                r.value_canonical, r.value_unit
-        from support s
-        join relationship r on r.tenant_id = s.tenant_id and r.relationship_id = s.relationship_id
-                           and r.version = s.version and r.superseded_at is null
-        join entity_name subject on subject.tenant_id = r.tenant_id and subject.entity_id = r.subject_id
-                                and subject.canonical
-        left join entity_name object on object.tenant_id = r.tenant_id and object.entity_id = r.object_id
-                                    and object.canonical
-        where s.tenant_id = %(tenant)s and s.memory_id = any (%(ids)s)
+        from unnest(%(ids)s::uuid[]) as w (memory_id)
+        cross join lateral (select memory_id, relationship_id, version from support
+          where tenant_id = %(tenant)s and memory_id = w.memory_id offset 0) s
+        cross join lateral (select * from relationship
+          where tenant_id = %(tenant)s and relationship_id = s.relationship_id and version = s.version
+            and superseded_at is null offset 0) r
+        cross join lateral (select name from entity_name
+          where tenant_id = %(tenant)s and entity_id = r.subject_id and canonical offset 0) subject
+        left join lateral (select name from entity_name
+          where tenant_id = %(tenant)s and entity_id = r.object_id and canonical offset 0) object on true
         order by r.relationship_id
         """,
         {"tenant": unit.tenant_id, "ids": memory_ids},

@@ -143,13 +143,13 @@ def items(unit: Unit, job_id: UUID) -> list[Row]:
 
 
 def uncut(unit: Unit, job_id: UUID, limit: int) -> list[Row]:
-    """Items without passages: {ordinal, space_id, body}."""
+    """Items without passages: {ordinal, space_id, body}. They are cut in order, so these are the last ones."""
     return unit.rows(
         """
         select i.ordinal, i.space_id, i.body from job_item i
         where i.tenant_id = %(tenant)s and i.job_id = %(job)s
-          and not exists (select from job_passage p where p.tenant_id = i.tenant_id and p.job_id = i.job_id
-                          and p.item = i.ordinal)
+          and i.ordinal > coalesce((select max(p.item) from job_passage p
+                                    where p.tenant_id = %(tenant)s and p.job_id = %(job)s), -1)
         order by i.ordinal limit %(limit)s
         """,
         {"tenant": unit.tenant_id, "job": job_id, "limit": limit},
@@ -214,13 +214,14 @@ def set_vectors(unit: Unit, job_id: UUID, passages: Sequence[Row], vectors: Vect
 
 
 def progress(unit: Unit, job_id: UUID) -> None:
-    """`done` counts the items whose every passage has its vector."""
+    """`done` counts the items whose every passage has its vector. They get them in order: these are the first."""
     unit.run(
         """
-        update job set done = (
-          select count(*) from (
-            select from job_passage p where p.tenant_id = %(tenant)s and p.job_id = %(job)s
-            group by p.item having bool_and(p.embedding is not null)) as whole)
+        update job set done = coalesce(
+          (select min(p.item) from job_passage p
+           where p.tenant_id = %(tenant)s and p.job_id = %(job)s and p.embedding is null),
+          (select max(p.item) + 1 from job_passage p where p.tenant_id = %(tenant)s and p.job_id = %(job)s),
+          0)
         where tenant_id = %(tenant)s and job_id = %(job)s
         """,
         {"tenant": unit.tenant_id, "job": job_id},
@@ -288,7 +289,8 @@ def finish(
 
 
 def fail(unit: Unit, job_id: UUID, code: str) -> None:
-    """Over for good, by a problem's code; nothing of it was published. What was staged goes with `sweep`."""
+    """Over for good, by a problem's code; nothing of it was published, and what was staged is gone."""
+    _empty(unit, job_id)
     unit.run(
         """
         update job set state = 'failed', failure = %(code)s, claimed_until = null, finished_at = %(now)s

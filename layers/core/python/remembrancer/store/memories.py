@@ -24,12 +24,16 @@ def find_duplicates(unit: Unit, dedup_keys: Sequence[bytes]) -> dict[bytes, Row]
     new."""
     rows = unit.rows(
         f"""
-        select distinct on (m.dedup_key) m.dedup_key, m.memory_id, v.version, not ({visibility.NOT_HELD}) as held
-        from memory m
-        join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
-                             and v.superseded_at is null and v.superseded_by is null
-        where m.tenant_id = %(tenant)s and m.dedup_key = any (%(keys)s::bytea[]) and %(at)s < {visibility.EXPIRY}
-        order by m.dedup_key, m.memory_id
+        select k.key as dedup_key, found.* from unnest(%(keys)s::bytea[]) as k (key)
+        cross join lateral (
+          select m.memory_id, v.version, not ({visibility.NOT_HELD}) as held
+          from memory m
+          join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
+                               and v.superseded_at is null and v.superseded_by is null
+          where m.tenant_id = %(tenant)s and m.dedup_key = k.key and %(at)s < {visibility.EXPIRY}
+          offset 0
+        ) found
+        order by found.memory_id desc
         """,
         {
             "tenant": unit.tenant_id,

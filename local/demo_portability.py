@@ -1,0 +1,147 @@
+"""The demo's imports and exports: a folder of Markdown, a round trip of UMP records, what decays."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from local.demo_kit import Api, DemoFailed, need, say
+
+WAIT_S = 300
+
+
+def import_folder(api: Api, folder: Path) -> None:
+    """Every file under its own source; the second time nothing is new, and a changed file changes what changed."""
+    files = {
+        path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in sorted(folder.rglob("*.md"))
+    }
+    began = time.monotonic()
+    first = Counter[str]()
+    for number, (name, text) in enumerate(files.items(), 1):
+        said = _import(api, name, text, lambda done, total, name=name: say(f"   {name}: {done} of {total}"))
+        first += _statuses(said)
+        refused = said.get("code") == "input_rejected"
+        say(f"{number:>2}/{len(files)} {name}: " + ("refused by the screen" if refused else _told(said)))
+    need(first["stored"] > 0, "nothing was imported")
+    say(f"{first.total()} parts of {len(files)} files in {time.monotonic() - began:.1f} s")
+    again = sum((_statuses(_import(api, name, text)) for name, text in files.items()), Counter[str]())
+    need(again["stored"] == 0, "the second import stored something")
+    say(f"again, unchanged: {again['duplicate']} parts known, none stored")
+    name = next(name for name, text in files.items() if len(text) < 20_000)
+    changed = _import(api, name, files[name] + "\n## A new section\n\nThe demo added this line.\n")
+    need(_statuses(changed)["stored"] >= 1, "the new revision changed nothing")
+    say(f"{name} with a new section: {_told(changed)}, {len(changed['retired'])} retired")
+
+
+def _import(
+    api: Api, name: str, text: str, progress: Callable[[int, int], None] = lambda done, total: None
+) -> dict[str, Any]:
+    """What became of one file: the answer, or the result of the job it became."""
+    body = {
+        "content": text,
+        "source_uri": f"docs/{name}",
+        "revision": hashlib.sha256(text.encode()).hexdigest()[:12],
+        "domain": "docs",
+    }
+    answer: dict[str, Any] = api.call(
+        "demo-agent", "POST", "/v1/ingest/markdown", body, expect=(200, 201, 202, 400)
+    )
+    return _finished(api, "demo-agent", answer, progress)["result"] if "job_id" in answer else answer
+
+
+def _finished(
+    api: Api,
+    who: str,
+    answer: dict[str, Any],
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Any:
+    """The job when it is done, its progress told on the way."""
+    until = time.monotonic() + WAIT_S
+    shown = -1
+    while time.monotonic() < until:
+        job = api.call(who, "GET", f"/v1/jobs/{answer['job_id']}")
+        if job["done"] != shown:
+            shown = job["done"]
+            progress(shown, job["total"])
+        if job["status"] != "working":
+            need(job["status"] == "done", f"the job failed: {job['failure']}")
+            return job
+        time.sleep(0.3)
+    raise DemoFailed("the job did not end in time")
+
+
+def _statuses(said: dict[str, Any]) -> Counter[str]:
+    return Counter(item["status"] for item in said.get("items", []))
+
+
+def _told(said: dict[str, Any]) -> str:
+    return ", ".join(f"{n} {status}" for status, n in sorted(_statuses(said).items()))
+
+
+def round_trip(api: Api) -> None:
+    """Robin, who sees personal data, takes a domain out, puts it into the own space, and takes it out again."""
+    for text in (
+        "Dana plays the cello in a quartet that rehearses on Thursdays.",
+        "The quartet's scores are kept in the blue cabinet.",
+        "Dana can be reached at dana@example.org.",
+    ):
+        body = {"content": text, "domain": "portable", "data_subjects": ["Dana"]}
+        api.call("demo-agent", "POST", "/v1/ingest", body, expect=(200, 201))
+    records = _bundle(api, ["team_shared"])
+    say(f"{len(records)} records, the first: {json.dumps(records[0], ensure_ascii=False)[:110]}…")
+    taken = api.call(
+        "robin", "POST", "/v1/ingest/ump", {"records": records, "target_space": "private"}, expect=(200, 201)
+    )
+    need(not taken["refused"] and len(taken["items"]) == len(records), "a record was not taken back")
+    back = _bundle(api, ["private"])
+    need(_without_scope(back) == _without_scope(records), "what came back is not what left")
+    say(f"imported into Robin's own space and exported again: {len(back)} records, the same byte for byte")
+
+
+def _bundle(api: Api, spaces: list[str]) -> list[dict[str, Any]]:
+    asked = api.call(
+        "robin",
+        "POST",
+        "/v1/export",
+        {"format": "ump", "domains": ["portable"], "spaces": spaces},
+        expect=202,
+    )
+    link = _finished(api, "robin", asked)["link"]
+    return [json.loads(line) for line in httpx.get(link, timeout=30).raise_for_status().text.splitlines()]
+
+
+def _without_scope(records: Iterable[dict[str, Any]]) -> list[str]:
+    """Where it lies is what was changed."""
+    return sorted(
+        json.dumps({name: value for name, value in record.items() if name != "scope"}, sort_keys=True)
+        for record in records
+    )
+
+
+def decay(api: Api) -> None:
+    """One memory that is over in a moment, one that will be within the month; the report lists both."""
+    now = datetime.now(UTC)
+    soon, later = now + timedelta(seconds=2), now + timedelta(days=10)
+    gone = _expiring(api, "The guest password of the demo changes in a moment.", soon)
+    _expiring(api, "The demo's parking permit is valid for ten days.", later)
+    time.sleep(max(0.0, (soon - datetime.now(UTC)).total_seconds()) + 0.1)
+    listed = api.call("robin", "GET", "/v1/decayed")["memories"]
+    need(gone in [row["memory_id"] for row in listed], "what is over is not listed")
+    missing = api.call("demo-agent", "GET", f"/v1/memories/{gone}", expect=404)
+    say(
+        f"asked for by id: {missing['status']} {missing['code']}; listed for reviewers, to renew or to let go"
+    )
+
+
+def _expiring(api: Api, text: str, at: datetime) -> str:
+    body = {"content": text, "expires_at": at.isoformat()}
+    memory: str = api.call("demo-agent", "POST", "/v1/ingest", body, expect=(200, 201))["memory_id"]
+    return memory
