@@ -33,6 +33,7 @@ def test_one_text_and_one_relationship(desk: Desk) -> None:
     shown = desk.world.call(READER, "GET", f"/v1/memories/{item['evidence_id']}").json
     assert shown["text"] == TEXT and shown["kind"] == "episodic"
     assert "admitted_by:remember" in shown["provenance"]
+    assert [relationship["spans"] for relationship in shown["relationships"]] == [[[0, len(TEXT)]]]
     history = desk.world.call(READER, "GET", f"/v1/relationships/{split['relationship_id']}/history").json
     assert [version["object"] for version in history["versions"]] == ["Analytical Society"]
     [support] = history["versions"][0]["supports"]

@@ -12,7 +12,7 @@ from remembrancer.domain import abstention, packing, query, ranking
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.pagerank import pagerank
 from remembrancer.domain.passages import cut
-from remembrancer.domain.periods import Period, event_bound
+from remembrancer.domain.periods import EventBound, Period, event_bound
 from remembrancer.domain.ports import Embedder
 from remembrancer.domain.principal import authorize
 from remembrancer.domain.problems import Problem
@@ -53,16 +53,15 @@ def recall(services: Services, call: Call, request: RecallRequest) -> dict[str, 
     now = services.clock()
     question = query.understand(request.query, now)
     bound = event_bound(question.text) if not question.periods else None
-    vectors = [query_vector(services.embedder, question.text)]
-    if bound is not None:
-        vectors.append(query_vector(services.embedder, bound.event))
 
     def read(unit: Unit) -> dict[str, Any]:
+        # Who may not read makes nobody embed.
         authorize(unit.principal, "read")
         asked = question
         if bound is not None:
-            asked = replace(question, periods=_around_event(unit, services, request, bound, vectors[1], now))
-        ranked = rank(unit, request, asked, vectors[0], services.embedder.contract)
+            asked = replace(question, periods=_around_event(unit, services, request, bound, now))
+        vector = query_vector(services.embedder, question.text)
+        ranked = rank(unit, request, asked, vector, services.embedder.contract)
         return _answer(unit, services, request, ranked)
 
     answer = services.database.read(call.credential, read)
@@ -162,6 +161,7 @@ def history(services: Services, call: Call, memory: str) -> dict[str, Any]:
         row = memories.get(unit, memory_id)
         if row is None or row["held_for"]:
             raise Problem("not_found")
+        reveal = render.reveals(unit, "mem", row)
         return {
             "memory_id": format_id("mem", memory_id),
             "supersedes": [format_id("mem", other) for other in memories.superseded(unit, memory_id)],
@@ -180,7 +180,7 @@ def history(services: Services, call: Call, memory: str) -> dict[str, Any]:
                 for version in memories.versions(unit, memory_id)
             ],
             "submissions": [
-                _submission(submission, reveal_pii=unit.principal.sees_pii)
+                _submission(submission, reveal_pii=reveal)
                 for submission in remember_read.submissions(unit, memory_id)
             ],
         }
@@ -262,11 +262,12 @@ def _graph_leg(unit: Unit, question: Question, filters: search.Filters) -> dict[
 
 
 def _around_event(
-    unit: Unit, services: Services, request: RecallRequest, bound: Any, vector: Any, now: datetime
+    unit: Unit, services: Services, request: RecallRequest, bound: EventBound, now: datetime
 ) -> tuple[Period, ...]:
     """The time before or after the memory that best tells of an event: one that has every word of it and does not
     itself ask. None when there is none."""
     event = query.understand(bound.event, now)
+    vector = query_vector(services.embedder, event.text)
     told = rank(unit, request, event, vector, services.embedder.contract)
     held = abstention.words_held(event, told.candidates)
     for index in told.best:
@@ -441,11 +442,22 @@ def _shown(unit: Unit, rows: list[Row]) -> list[dict[str, Any]]:
     ids = [row["memory_id"] for row in rows]
     edges = graph.supported_by(unit, ids)
     opposed = conflicts.of(unit, ids)
+    # The other paths know no spans.
+    spans = remember_read.spans(unit, [row["memory_id"] for row in rows if row["admitted_by"] == "remember"])
     shown = []
     for row in rows:
         reveal = render.reveals(unit, "mem", row)
         memory = render.memory(row, unit.principal.team_space, reveal_pii=reveal)
-        memory["relationships"] = render.relationships(edges.get(row["memory_id"], []), reveal_pii=reveal)
+        supported = edges.get(row["memory_id"], [])
+        memory["relationships"] = [
+            {
+                **relationship,
+                "spans": spans.get((row["memory_id"], edge["relationship_id"], edge["version"]), []),
+            }
+            for relationship, edge in zip(
+                render.relationships(supported, reveal_pii=reveal), supported, strict=True
+            )
+        ]
         memory["conflicts"] = [_opposed(unit, conflict) for conflict in opposed.get(row["memory_id"], [])]
         shown.append(memory)
     return shown

@@ -105,6 +105,27 @@ def submissions(unit: Unit, memory_id: UUID) -> list[Row]:
     )
 
 
+def spans(unit: Unit, memory_ids: Collection[UUID]) -> dict[tuple[UUID, UUID, int], list[list[int]]]:
+    """Where the text of a memory supports a relationship version, by memory, relationship and version: half-open, in
+    code points. What a reuse said in other words has no place in it."""
+    if not memory_ids:
+        return {}
+    found: dict[tuple[UUID, UUID, int], list[list[int]]] = {}
+    for row in unit.rows(
+        """
+        select distinct s.memory_id, s.relationship_id, s.version, s.span_start, s.span_end
+        from support s join occurrence o on o.tenant_id = s.tenant_id and o.occurrence_id = s.occurrence_id
+        where s.tenant_id = %(tenant)s and s.memory_id = any (%(ids)s) and s.span_start is not null
+          and o.content is null
+        order by s.memory_id, s.relationship_id, s.version, s.span_start, s.span_end
+        """,
+        {"tenant": unit.tenant_id, "ids": sorted(memory_ids)},
+    ):
+        key = (row["memory_id"], row["relationship_id"], row["version"])
+        found.setdefault(key, []).append([row["span_start"], row["span_end"]])
+    return found
+
+
 def generation(unit: Unit, space_id: UUID) -> int:
     """Of a space of the principal's. Raises LookupError for another."""
     row = unit.row(
