@@ -114,7 +114,7 @@ function Rows({ rows, label, date }: { rows: DecayRow[]; label: string; date: st
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={label}>
       <table>
-        <thead><tr><th scope="col">Memory</th><th scope="col">Kind</th><th scope="col">Space</th><th scope="col">{date}</th><th scope="col">Because of</th><th scope="col">Text</th></tr></thead>
+        <thead><tr><th scope="col">Text</th><th scope="col">Memory</th><th scope="col">Kind</th><th scope="col">Space</th><th scope="col">{date}</th><th scope="col">Because of</th></tr></thead>
         <tbody>{rows.map((row) => <RowOf key={row.memory_id} row={row} />)}</tbody>
       </table>
     </div>
@@ -126,13 +126,13 @@ function RowOf({ row }: { row: DecayRow }) {
   return (
     <>
       <tr>
-        <td class="id">{row.memory_id}</td><td>{row.kind}</td><td>{row.space.replaceAll("_", " ")}</td>
-        <td>{day(row.expiry)}</td><td>{REASONS[row.retention_reason]}</td>
         <td>
           <button type="button" class="small" aria-expanded={open.value} aria-label={`${open.value ? "Close" : "Read"} ${row.memory_id}`} onClick={() => (open.value = !open.value)}>
             {open.value ? "Close" : "Read"}
           </button>
         </td>
+        <td class="id">{row.memory_id}</td><td>{row.kind}</td><td>{row.space.replaceAll("_", " ")}</td>
+        <td>{day(row.expiry)}</td><td>{REASONS[row.retention_reason]}</td>
       </tr>
       {open.value && <tr><td colSpan={6} class="wide"><Read row={row} /></td></tr>}
     </>

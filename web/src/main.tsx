@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { render } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 import { AdminTab } from "./admin";
 import { call, inWords, Offline, online } from "./api";
@@ -153,10 +153,13 @@ function Title({ tab }: { tab: Tab | undefined }) {
 
 function Header({ tabs, tab }: { tabs: Tab[]; tab: Tab | undefined }) {
   const waiting = q.queue.value.length;
+  const bar = useRef<HTMLElement>(null);
+  // On a phone the bar is wider than the screen.
+  useLayoutEffect(() => bar.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }), [tab]);
   return (
     <header class="top">
       <span class="brand">Remembrancer</span>
-      <nav class="tabs" aria-label="Sections">
+      <nav class="tabs" aria-label="Sections" ref={bar}>
         {tabs.map((t) => (
           <a key={t.name} href={`#/${t.name}`} aria-current={t === tab ? "page" : undefined}>
             {t.title}

@@ -158,7 +158,8 @@ class Desk:
         if self.page.evaluate("typeof axe") == "undefined":
             self.page.evaluate(AXE.read_text())
         found: list[dict[str, Any]] = self.page.evaluate(
-            f"axe.run(document, {{resultTypes: ['violations'], runOnly: {rules}}}).then((r) => r.violations)"
+            f"axe.run(document, {{resultTypes: ['violations'], preload: false, runOnly: {rules}}})"
+            ".then((r) => r.violations)"
         )
         told = "".join(
             f"\n{v['id']}: {node['html'][:160]} {node['failureSummary'][:300]}"
