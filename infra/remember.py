@@ -73,11 +73,6 @@ class Remember(Construct):
         accept(
             function.role,
             "An inference profile routes to its model in regions of its own choice; which model is a setting.",
-            "AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:bedrock:*::foundation-model/*]",
-            f"AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:bedrock:{profile_region(stack)}:<AWS::AccountId>:inference-profile/*]",
+            f"AwsSolutions-IAM5[Resource::{models}]",
+            f"AwsSolutions-IAM5[Resource::{profiles.replace(stack.account, '<AWS::AccountId>')}]",
         )
-
-
-def profile_region(stack: cdk.Stack) -> str:
-    """As cdk-nag spells the stack's region."""
-    return stack.region if not cdk.Token.is_unresolved(stack.region) else "<AWS::Region>"
