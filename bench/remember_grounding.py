@@ -72,14 +72,14 @@ def judge(case: Case) -> bool:
 
 
 def grounding() -> dict[str, float]:
-    """rules_precision and rules_recall, each also for the blind and the development half, and per kind the
-    share of proposals stored."""
+    """rules_precision and rules_recall, each also for every split of the set, and per kind the share of proposals
+    stored."""
     figures: dict[str, float] = {"rules_proposals": len(cases())}
     stored = {case.id: judge(case) for case in cases()}
-    for half in ("", "blind", "development"):
-        chosen = [case for case in cases() if half in ("", case.split)]
+    for split in ("", "blind", "development", "traps"):
+        chosen = [case for case in cases() if split in ("", case.split)]
         hits = sum(stored[case.id] for case in chosen if case.supported)
-        suffix = f"_{half}" if half else ""
+        suffix = f"_{split}" if split else ""
         figures[f"rules_precision{suffix}"] = hits / max(1, sum(stored[case.id] for case in chosen))
         figures[f"rules_recall{suffix}"] = hits / sum(case.supported for case in chosen)
     asked = Counter(case.kind for case in cases())

@@ -68,6 +68,16 @@ def test_the_labelled_set_is_judged_precisely() -> None:
         assert figures[f"rules_recall{half}"] >= 0.60
 
 
+def test_texts_made_to_deceive_the_rules_do_not() -> None:
+    deceived = [
+        case.id
+        for case in bench.cases()
+        if case.split == "traps" and not case.supported and bench.judge(case)
+    ]
+    # One is left: a pronoun of the other sex than the name's bearer, which no list of names decides.
+    assert len(deceived) <= 1
+
+
 def test_the_labelled_set_has_every_kind_in_both_halves() -> None:
     kinds = {
         "supported",
@@ -80,7 +90,8 @@ def test_the_labelled_set_has_every_kind_in_both_halves() -> None:
     }
     for half in ("blind", "development"):
         assert kinds <= {case.kind for case in bench.cases() if case.split == half}
-    assert sum(case.split == "blind" for case in bench.cases()) * 2 >= len(bench.cases())
+    halves = [case.split for case in bench.cases() if case.split != "traps"]
+    assert halves.count("blind") * 2 >= len(halves)
 
 
 @pytest.mark.parametrize(

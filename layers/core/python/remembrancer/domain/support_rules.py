@@ -33,8 +33,21 @@ _POSSESSIVE = frozenset({"his", "her", "its", "their"})
 _TAKEN_BACK = re.compile(
     r"\s*(?:just kidding|kidding|joking|just joking|scratch that|strike that|not really|not true|wrong|no, "
     r"|never ?mind|correction|actually,? (?:no|not|that)|i was wrong|that was wrong"
+    r"|sorry|oops|i (?:meant|lied|misspoke|made (?:that|this|it) up|take (?:that|this|it) back)"
+    r"|(?:that|this|it)(?: was| used to be| isn['’]t| wasn['’]t| has changed| changed) "
     r"|(?:that|this|it|which)(?:['’]s| is| was)?(?: no longer| not|n['’]t| a lie| a joke| wrong| false| untrue"
     r"| incorrect| outdated| old| a mistake| a rumou?r| fiction))",
+    re.IGNORECASE,
+)
+_UNTRUE = re.compile(
+    r"\s*(?:false|untrue|not true|myth|fiction|lie|hoax|fake|rumou?r|joke|example|hypothes[ie]s|hypothetical"
+    r"|wrong|incorrect|draft|idea|proposal|assumption|claim|quiz|question)\b[^:\n]{0,20}:",
+    re.IGNORECASE,
+)
+"""What stands before such a label's colon is not said to be so."""
+_INVENTED = re.compile(
+    r"\bin (?:the|a|an|his|her|my|our|this|that) (?:\w+ )?(?:play|film|movie|novel|story|book|game|dream|series|show"
+    r"|simulation|scenario|example|sketch|comic|video|song|joke|legend|myth)\b",
     re.IGNORECASE,
 )
 
@@ -50,7 +63,21 @@ def _stems(words: str) -> frozenset[str]:
 _DENIALS = lexicon.NEGATIONS | {"cannot", "stopped", "stop", "quit"}
 _MOVES = _stems("move relocate")
 _PLACED = frozenset({"at", "in", "for", "from", "to", "near"})
-_FLEETING = _set("temporarily sometimes occasionally rarely seldom")
+_UNSURE = _set(
+    "temporarily sometimes occasionally rarely seldom guess guesses guessed pretends pretended presume presumes"
+    " reckon reckons imagines fictional fictitious hypothetical"
+)
+"""Beside lexicon.HEDGES, which the clause reader knows: nothing in such a sentence holds without reserve."""
+_EXCEPTIONS = _set("unless except or short than heart")
+_OTHER_TIMES = _set("from until till starting effective after before")
+"""Behind the first word of a complement these make it another statement; times only one about the present."""
+_SHARED_OUT = _set("per each apiece too short more less fewer")
+_PERSONS = _set(
+    "mayor guest cousin sister brother friend boss colleague wife husband son daughter mother father parent child"
+    " man woman girl boy guy lady neighbour neighbor client customer candidate student president someone somebody"
+    " person uncle aunt nephew niece partner chief ceo cto cfo host nurse chef coach dad mum mom baby kid"
+)
+_PERSON_ENDINGS = ("er", "or", "ist", "ian", "ess", "man", "woman", "ant", "ee")
 _LEADS: dict[str, frozenset[str]] = {
     "person": lexicon.TITLES,
     "organization": frozenset({"company", "team", "firm", "startup"}),
@@ -110,7 +137,9 @@ class _Statement:
             and clause.tense != "future"
             and clause.verb[:1] != ("must",)
             and self.denials + turned <= 1
-            and not _FLEETING.intersection(words)
+            and not _UNSURE.intersection(words)
+            and not _INVENTED.search(sentence)
+            and not _limited(clause)
             and not (clause.first_person and clause.subject[0].text.lower() == "we")
             and not (clause.negative and not self.denials and not turned and not self.used_to)
         )
@@ -118,6 +147,11 @@ class _Statement:
     @cached_property
     def facts(self) -> tuple[Fact, ...]:
         return tuple(facts_of(self.clause))
+
+
+def _limited(clause: Clause) -> bool:
+    words = {token.text.lower() for token in clause.complement[1:]}
+    return bool(words & _EXCEPTIONS or (clause.tense == "present" and words & _OTHER_TIMES))
 
 
 class Claim:
@@ -167,6 +201,8 @@ class EvidenceReading:
 
 def _statements(offset: int, line: str) -> Iterator[_Statement]:
     """Those of one line; only there does a pronoun reach back."""
+    if _UNTRUE.match(line):
+        return
     spans = sentences(line)
     clauses = read_clauses(line)
     for index, (start, end) in enumerate(spans):
@@ -284,6 +320,8 @@ class _Reading:
         if self._gap(tokens[at - 1], tokens[at]).strip():
             return True
         word = tokens[at].text.lower()
+        if word == "of" and self.key in _ROLE_KEYS:
+            return True  # `the CTO of Heron`
         if word in ("of", "'s"):
             return False
         if tokens[at].measure is not None and isinstance(self.proposal.object, MentionView):
@@ -504,7 +542,9 @@ class _Reading:
         if isinstance(target, ValueView) and target.type == "number" and target.unit is None:
             length = self._value(complement, target)
             if length and length < len(complement) and _noun_key(complement[length].text) == _noun_key(noun):
-                return clause.negative if self._ends(complement, length + 1) else None
+                rest = complement[length + 1 :]
+                whole = not _SHARED_OUT.intersection(token.text.lower() for token in rest)
+                return clause.negative if whole and self._ends(complement, length + 1) else None
         if _noun_key(complement[0].text) != _noun_key(noun):
             return None
         if complement[1].text.lower() in ("named", "called") and not isinstance(target, ValueView):
@@ -553,32 +593,49 @@ _PAST_VERB_KEYS = _set("moved graduated joined worked lived relocated retired st
 
 
 def _only_meant(statement: _Statement, mention: MentionView, names: Sequence[tuple[str, ...]]) -> bool:
-    """Whether the pronoun can mean nothing but the mention: it alone is named in the sentence before, or it is
-    that sentence's subject and the others are places of it."""
-    if (statement.pronoun in _PERSONAL) != (mention.kind == "person"):
+    """Whether the pronoun can mean nothing but the mention, as far as the sentence before tells."""
+    personal = statement.pronoun in _PERSONAL
+    if personal != (mention.kind == "person"):
         return False
     matches = [*_WORD.finditer(statement.antecedent)]
     words = [fold(match[0].removesuffix("'s").removesuffix("’s")) for match in matches]
     at, name = _find_name(words, names)
-    if at is None:
+    if at is None or any(match[0].endswith(("'s", "’s")) for match in matches[at : at + len(name)]):
         return False
-    for index, match in enumerate(matches):
-        inside = at <= index < at + len(name)
-        if inside:
-            if match[0].endswith(("'s", "’s")):
-                return False
-            continue
-        if not match[0][:1].isupper() or match[0] == "I":
-            continue
-        word = match[0].lower()
-        if index == 0 and (word in lexicon.CLOSED_CLASS or stem(word) in lexicon.VERBS):
-            continue
-        if find_measures(match[0], months_alone=True):
-            continue
-        placed = index > 0 and words[index - 1] in _PLACED and at == 0
-        if not placed or statement.pronoun not in _PERSONAL or match[0].endswith(("'s", "’s")):
-            return False
-    return True
+    others = [index for index in range(len(words)) if not at <= index < at + len(name)]
+    if any(_names_another(matches, words, index, first=at == 0, personal=personal) for index in others):
+        return False
+    rest = words[at + len(name) :]
+    if rest[:1] and rest[0] in lexicon.BE:
+        return True  # `Orion is our new search service`: what is said to be it is no other thing
+    if personal:
+        return not any(_is_person(word) for word in (words[index] for index in others))
+    return not any(
+        word not in lexicon.CLOSED_CLASS and word not in lexicon.RELATIVE_TIME and not word.endswith("ly")
+        for word in rest[1:]
+    )
+
+
+def _names_another(
+    matches: Sequence[re.Match[str]], words: Sequence[str], index: int, *, first: bool, personal: bool
+) -> bool:
+    """Whether word `index` of the sentence names something beside the mention that the pronoun could mean."""
+    written = matches[index][0]
+    if not written[:1].isupper() or written == "I":
+        return False
+    if index == 0 and (words[0] in lexicon.CLOSED_CLASS or stem(words[0]) in lexicon.VERBS):
+        return False
+    if find_measures(written, months_alone=True):
+        return False
+    # `Tobias started at Initech`: a person's sentence may name where.
+    placed = first and personal and words[index - 1] in _PLACED and not written.endswith(("'s", "’s"))
+    return not placed
+
+
+def _is_person(word: str) -> bool:
+    return word in _PERSONS or (
+        len(word) > 4 and word.endswith(_PERSON_ENDINGS) and word not in lexicon.CLOSED_CLASS
+    )
 
 
 def _find_name(words: Sequence[str], names: Sequence[tuple[str, ...]]) -> tuple[int | None, tuple[str, ...]]:
