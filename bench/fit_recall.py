@@ -13,6 +13,7 @@ Threshold: the highest at which the answered questions keep recall@10 within LOS
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -108,7 +109,9 @@ def opened(data: Path, numbers: Sequence[int]) -> Iterator[Bench]:
     """A fresh durable PostgreSQL in a temporary folder with these conversations stored."""
     with tempfile.TemporaryDirectory(prefix="rem-bench-") as folder:
         Path(folder).chmod(0o755)
-        with Server(Path(folder) / "data", flavour="16", settings={"idle_session_timeout": "0"}) as server:
+        # A starved machine is no idle client.
+        patient = {"idle_session_timeout": "0", "idle_in_transaction_session_timeout": "0"}
+        with Server(Path(folder) / "data", flavour="16", settings=patient) as server:
             server.ensure_database("bench")
             with psycopg.connect(server.url(MIGRATOR, "bench"), autocommit=True) as connection:
                 migrate(connection)
@@ -146,6 +149,7 @@ def collect(bench: Bench) -> Cases:
     cases = Cases([], [], [], [])
     bench.embed_questions([asked.text for c in bench.conversations for asked in c.questions])
     for place, conversation in enumerate(bench.conversations):
+        print(f"conversation {conversation.number}", file=sys.stderr, flush=True)
         cases.answerable += [bench.case(conversation, asked) for asked in conversation.answerable]
         cases.adversarial += [
             bench.case(conversation, asked, answerable=False) for asked in conversation.adversarial

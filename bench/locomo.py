@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -146,9 +147,11 @@ class CachedEmbedder:
         return np.stack([self._known[key] for key in keys])
 
     def save(self) -> None:
+        """Whole or not at all: another run may be reading."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("wb") as file:
+        with tempfile.NamedTemporaryFile(dir=self._path.parent, delete=False) as file:
             np.savez(file, keys=np.array(list(self._known)), vectors=np.stack(list(self._known.values())))
+        Path(file.name).replace(self._path)
 
 
 class NoMacs:

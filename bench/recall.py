@@ -1,6 +1,6 @@
 """Recall on LoCoMo: what is found, what is rightly not answered, how fast, beside others in the same run.
 
-    .venv-bench/bin/python -m bench.recall --data DIR [--quick] [--json FILE] [--no-peers]
+    .venv-bench/bin/python -m bench.recall --data DIR [--quick] [--json FILE] [--no-peers | --only-peers]
 
 Method. Conversations 5-9 (nothing was fitted on them); each turn is a memory with its speaker and session date;
 gold are the evidence turns of the questions of categories 1-4; recall@k is the share of a question's evidence in the
@@ -266,22 +266,26 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--only-peers", action="store_true", help="the other half of --no-peers")
     options = parser.parse_args()
     print(__doc__)
+    peers_here = importlib.util.find_spec("langgraph") is not None
+    metrics: dict[str, float] = {}
     with opened(options.data, [9] if options.quick else range(5, 10)) as bench:
         print(f"{'':34}     R@5    R@10    R@20     MRR  nDCG@10")
-        metrics = measure(bench)
-        print()
-        for name, values in ablations(bench).items():
-            print(line(name, values))
-        print(line("PostgreSQL full text, ts_rank_cd", full_text(bench)))
-        metrics |= latency(bench, bench.owner_url.replace(OWNER, "rem_recall"))
-        if not options.no_peers and importlib.util.find_spec("langgraph") is None:
+        if not options.only_peers:
+            metrics |= measure(bench)
+            print()
+            for name, values in ablations(bench).items():
+                print(line(name, values), flush=True)
+            print(line("PostgreSQL full text, ts_rank_cd", full_text(bench)), flush=True)
+            metrics |= latency(bench, bench.owner_url.replace(OWNER, "rem_recall"))
+        if not options.no_peers and not peers_here:
             print("\nNo peers in this environment: see docs/recall.md for `.venv-bench`.")
         elif not options.no_peers:
             metrics |= beside_peers(bench, options.quick)
-        print(f"\nlatency, ms: p50 {metrics['p50_ms']:.1f}, p95 {metrics['p95_ms']:.1f}", end="")
-        print(f"; PostgresStore p50 {metrics.get('postgresstore_p50_ms', math.nan):.1f}")
+        for name, value in metrics.items():
+            print(f"{name:32} {value:.4g}")
     if options.json:
         options.json.write_text(json.dumps(metrics, indent=1) + "\n", encoding="utf-8")
 
@@ -294,11 +298,11 @@ def beside_peers(bench: Bench, quick: bool) -> dict[str, float]:
     for kind, name in ((peers.PostgresStore, "peer_store"), (peers.Mem0, "peer_mem0")):
         peer: peers.Peer = kind(bench.owner_url.replace("/bench", f"/{name}"), bench.embedder)
         rendered = peer_metrics(peer, bench.conversations, bare=False)
-        print(line(f"{peer.name}, rendered text", rendered))
+        print(line(f"{peer.name}, rendered text", rendered), flush=True)
         found[f"{peer.name.lower()}_recall_at_10"] = rendered["recall_at_10"]
         if not quick:
             bare = peer_metrics(peer, bench.conversations, bare=True)
-            print(line(f"{peer.name}, bare text", bare))
+            print(line(f"{peer.name}, bare text", bare), flush=True)
             found[f"{peer.name.lower()}_bare_recall_at_10"] = bare["recall_at_10"]
         peer.close()
     timed_peer = peers.PostgresStore(bench.owner_url.replace("/bench", "/peer_store"), bench.embedder.real)

@@ -269,7 +269,7 @@ def peer_p50(
             connection.execute(
                 "insert into store_vectors (prefix, key, field_name, embedding)"
                 " select %s, made.n::text, 'text', l2_normalize(a.v + b.v) from generate_series(1, %s) made(n)"
-                " join direction a on a.n = 1 + (made.n * 7919) %% 2000 join noise b on b.n = 1 + made.n %% 1999",
+                " join direction a on a.n = 1 + (made.n::bigint * 7919) %% 2000 join noise b on b.n = 1 + made.n %% 1999",
                 (prefix, rows),
             )
         connection.execute(
@@ -316,7 +316,12 @@ def main() -> None:
         folder = options.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o755)
-        settings = {"idle_session_timeout": "0", "maintenance_work_mem": "1GB", "shared_buffers": "1GB"}
+        settings = {
+            "idle_session_timeout": "0",
+            "idle_in_transaction_session_timeout": "0",
+            "maintenance_work_mem": "1GB",
+            "shared_buffers": "1GB",
+        }
         with Server(folder / "data", flavour="16", settings=settings) as server:
             metrics = filled(server, sizes, others) if server.ensure_database(NAME) else {}
             metrics |= run(server, sizes, others, peers_too=not (options.quick or options.no_peers))

@@ -29,23 +29,17 @@ def verify(services: Services, call: Call, request: VerifyRequest) -> dict[str, 
 
     A memory id that is absent, foreign, held or erased is not found: Problem not_found.
     """
-    if request.memory_ids is None:
-        asked = request.query or request.claim
-        question = understand(asked, services.clock())
-        vector = recall.query_vector(services.embedder, question.text)
 
     def read(unit: Unit) -> dict[str, Any]:
         authorize(unit.principal, "read")
         if request.memory_ids is not None:
             rows = [_live(unit, public_id("mem", text)) for text in dict.fromkeys(request.memory_ids)]
         else:
-            ranked = recall.rank(
-                unit,
-                RecallRequest(query=asked, limit=SEARCHED),
-                question,
-                vector,
-                services.embedder.contract,
-            )
+            asked = request.query or request.claim
+            question = understand(asked, services.clock())
+            vector = recall.query_vector(services.embedder, question.text)
+            wanted = RecallRequest(query=asked, limit=SEARCHED)
+            ranked = recall.rank(unit, wanted, question, vector, services.embedder.contract)
             best = [ranked.found.rows[index] for index in ranked.best[:SEARCHED]]
             found = {row["memory_id"]: row for row in search.hydrate(unit, best)}
             rows = [found[row["memory_id"]] for row in best if row["memory_id"] in found]
