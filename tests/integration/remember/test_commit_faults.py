@@ -248,6 +248,27 @@ def test_who_waited_closes_nothing_before_it_was_opened(desk: Desk) -> None:
     assert all(row["superseded_at"] is None or row["superseded_at"] > row["created_at"] for row in rows)
 
 
+def test_a_predicate_that_another_path_is_just_registering(desk: Desk) -> None:
+    """It takes no lock for that: ours waits for its row, and is told that it is another predicate now."""
+    work = desk.prepare(request_of([evidence("Ada works at Acme.")], [relation("Ada", "works_at", "Acme")]))
+    with desk.world.database.superuser() as other, ThreadPoolExecutor(1) as pool:
+        with other.transaction():
+            other.execute(
+                "insert into predicate (tenant_id, space_id, predicate_key, kind, cardinality, created_at)"
+                " select tenant_id, space_id, 'works_at', 'state', 'many', now() from space where kind = 'team_shared'"
+            )
+            waiting = pool.submit(desk.commit, work)
+            while not other.execute("select from pg_stat_activity where wait_event_type = 'Lock'").fetchall():
+                time.sleep(0.01)
+        with pytest.raises(Problem) as caught:
+            waiting.result(30)
+    assert caught.value.code == "commit_conflict"
+    with pytest.raises(Problem) as caught:
+        desk.commit(work)
+    assert caught.value.code == "stale_input"
+    assert desk.world.sql("select count(*) as n from memory") == [{"n": 0}]
+
+
 @pytest.mark.slow
 def test_the_largest_batch(desk: Desk) -> None:
     """20 items, 200 relationships, 50 splits of one: within the limit of a commit, alone in its space."""

@@ -452,7 +452,11 @@ class _Commit:
 
     def _register(self, predicates: _Predicates) -> None:
         """The new ones, and the keys under which they were proposed."""
-        remember_write.register(self._unit, self._space_id, predicates.new)
+        if predicates.new:
+            remember_write.register(self._unit, self._space_id, predicates.new)
+            made = remember_read.kinds(self._unit, self._space_id, {one.key for one in predicates.new})
+            if made != {one.key: (one.kind, one.cardinality) for one in predicates.new}:
+                raise Problem("commit_conflict")
         aliases: set[tuple[str, str, UUID]] = set()
         for edge in self._plan.edges:
             proposed = self._context.proposals[edge.proposal].predicate.proposed_key

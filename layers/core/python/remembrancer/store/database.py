@@ -49,7 +49,7 @@ select set_config('rem.tenant', %(tenant)s, true), set_config('rem.spaces', %(sp
 
 @dataclass
 class Unit:
-    """One transaction in progress. `now` is the database's clock, the same for all of the transaction."""
+    """One transaction in progress. `now` is the database's clock, the same for all that the transaction writes."""
 
     connection: Connection
     tenant_id: UUID

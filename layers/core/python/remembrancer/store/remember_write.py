@@ -217,11 +217,13 @@ def mention(unit: Unit, space_id: UUID, mentions: Collection[tuple[UUID, UUID, s
 
 
 def register(unit: Unit, space_id: UUID, predicates: Iterable[Register]) -> None:
+    """One that is there already stays as it is: the other paths register theirs without a lock."""
     unit.run_many(
         """
         insert into predicate (tenant_id, space_id, predicate_key, kind, cardinality, subject_kinds, object_kinds,
           created_at)
         values (%(tenant)s, %(space)s, %(key)s, %(kind)s, %(cardinality)s, %(subjects)s, %(objects)s, %(now)s)
+        on conflict do nothing
         """,
         [
             {
