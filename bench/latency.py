@@ -24,39 +24,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 import numpy as np
 import psycopg
+from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "layers" / "core" / "python")]
 
+from bench.filler import PEOPLE, fill, pool, sentence  # noqa: E402
 from layers.model.build import ensure  # noqa: E402
 from local.postgres import OWNER  # noqa: E402
 from local.system import System, running_system  # noqa: E402
 from remembrancer.adapters.embedding import OnnxEmbedder  # noqa: E402
 
-PEOPLE = ("Ana", "Bruno", "Carla", "Dario", "Elena", "Farid", "Greta", "Hugo", "Ines", "Jonas")
-THINGS = (
-    "bicycle",
-    "telescope",
-    "recipe",
-    "garden",
-    "violin",
-    "passport",
-    "kayak",
-    "library",
-    "atlas",
-    "oven",
-)
-PLACES = ("Lisbon", "Oslo", "Turin", "Ghent", "Graz", "Split", "Bergen", "Cork", "Lyon", "Porto")
-
-
-def sentence(number: int) -> str:
-    """A distinct ordinary sentence for every number."""
-    who, what, where = PEOPLE[number % 10], THINGS[number // 10 % 10], PLACES[number // 100 % 10]
-    return f"{who} bought a {what} in {where} on the trip that the family calls journey {number}."
+EXISTING = 10_000_000
+"""Numbers of the sentences that are there already: none of them is written again."""
 
 
 class Stack:
@@ -107,48 +92,13 @@ def running_stack() -> Iterator[Stack]:
             stack.stop()
 
 
-def fill(stack: Stack, count: int, rng: np.random.Generator, contract: str) -> None:
+def grow(stack: Stack, count: int, vectors: NDArray[np.float32], contract: str) -> None:
     """Bring the team's space to `count` memories."""
     with psycopg.connect(stack.url(), autocommit=True) as connection:
-        row = connection.execute("select count(*) from memory").fetchone()
+        row = connection.execute("select count(*), min(tenant_id::text) from memory").fetchone()
         assert row is not None
-        missing = range(row[0], count)
-        if not missing:
-            return
-        vectors = rng.standard_normal((len(missing), 384))
-        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        connection.execute("create temp table filler (n int, content text, embedding text)")
-        with connection.cursor().copy("copy filler from stdin") as copy:
-            for number, vector in zip(missing, vectors, strict=True):
-                copy.write_row((number, sentence(number), "[" + ",".join(f"{x:.5f}" for x in vector) + "]"))
-        connection.execute(_FILL, {"contract": contract})
-        connection.execute("drop table filler")
-        connection.execute("analyze")
-
-
-_FILL = r"""
-with who as (
-  select s.tenant_id, s.space_id, p.principal_id from space s
-  join principal p on p.tenant_id = s.tenant_id and p.kind = 'agent' where s.kind = 'team_shared' limit 1
-), made as (
-  select gen_random_uuid() as id, f.* from filler f
-), m as (
-  insert into memory (tenant_id, memory_id, space_id, owner_id, domain, kind, content, origin, source,
-    assertion_kind, admitted_by, pii, screen, confidence, confidence_parts, dedup_key, created_at)
-  select w.tenant_id, made.id, w.space_id, w.principal_id, 'global', 'fact', made.content, 'imported',
-    'structured', 'stated', 'ingest', false, '{}', 1, '{}', sha256(made.id::text::bytea), now()
-  from made, who w
-), v as (
-  insert into memory_version (tenant_id, memory_id, space_id, version, created_at)
-  select w.tenant_id, made.id, w.space_id, 1, now() from made, who w
-)
-insert into passage (tenant_id, passage_id, memory_id, space_id, ordinal, span_start, span_end, rendered,
-  language, terms, words, asks, dated, embedding, contract)
-select w.tenant_id, gen_random_uuid(), made.id, w.space_id, 0, 0, length(made.content), made.content, 'english',
-  array(select hashtextextended(word, 0) from regexp_split_to_table(lower(made.content), '\W+') as word), 12,
-  false, false, made.embedding::halfvec, %(contract)s
-from made, who w
-"""
+        if row[0] < count:
+            fill(connection, UUID(row[1]), vectors, range(EXISTING + row[0], EXISTING + count), contract)
 
 
 def timed(work: Callable[[int], Any], first: int, times: int) -> list[float]:
@@ -258,6 +208,7 @@ def main(arguments: list[str] | None = None) -> int:
     sizes, times = ((1_000,), 15) if options.quick else ((1_000, 10_000), 60)
     rng = np.random.default_rng(7)
     embedder = OnnxEmbedder(ensure(), threads=2)
+    vectors = pool(embedder)
     peers = importlib.util.find_spec("langgraph") is not None
     metrics: dict[str, float] = {}
     with running_stack() as stack:
@@ -268,7 +219,7 @@ def main(arguments: list[str] | None = None) -> int:
         client.approve(0)
         print(f"{'operation':24}{'memories':>10}{'p50 ms':>10}{'p95 ms':>10}   ({times} calls each)")
         for size in sizes:
-            fill(stack, size, rng, embedder.contract)
+            grow(stack, size, vectors, embedder.contract)
             found = measure(stack, client, size, times)
             if peers:
                 found |= measure_postgres_store(stack, embedder, size, times, rng)

@@ -10,7 +10,7 @@ what follows is cut between lines.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
@@ -245,9 +245,20 @@ def _block(
 
 def _pieces(source: _Source, blocks: Sequence[_Block], limit: int) -> Iterator[_Piece]:
     """Blocks packed together while they fit; longer ones cut by their kind."""
+    spans = [(block.first, block.last) for block in blocks]
+    return _packed(source, spans, limit, lambda number: _cut(source, blocks[number], limit))
+
+
+def _packed(
+    source: _Source,
+    spans: Iterable[tuple[int, int]],
+    limit: int,
+    cut: Callable[[int], Iterator[_Piece]],
+) -> Iterator[_Piece]:
+    """Neighbouring line ranges together while they fit; `cut` takes the number of one that alone does not."""
     pending: tuple[int, int] | None = None
-    for block in blocks:
-        start, end = source.at(block.first), source.at(block.last)
+    for number, (first, last) in enumerate(spans):
+        start, end = source.at(first), source.at(last)
         if pending is not None and _fits(source.text, pending[0], end, limit):
             pending = (pending[0], end)
             continue
@@ -257,7 +268,7 @@ def _pieces(source: _Source, blocks: Sequence[_Block], limit: int) -> Iterator[_
         if _fits(source.text, start, end, limit):
             pending = (start, end)
         else:
-            yield from _cut(source, block, limit)
+            yield from cut(number)
     if pending is not None:
         yield _Piece(*pending)
 
@@ -317,40 +328,17 @@ def _cut_table(source: _Source, block: _Block, limit: int) -> Iterator[_Piece]:
 
 def _cut_at(source: _Source, bounds: Sequence[int], limit: int) -> Iterator[_Piece]:
     """Line ranges between `bounds` packed while they fit; one that does not fit is cut between lines."""
-    pending: tuple[int, int] | None = None
-    for first, last in pairwise(bounds):
-        start, end = source.at(first), source.at(last)
-        if pending is not None and _fits(source.text, pending[0], end, limit):
-            pending = (pending[0], end)
-            continue
-        if pending is not None:
-            yield _Piece(*pending)
-            pending = None
-        if _fits(source.text, start, end, limit):
-            pending = (start, end)
-        else:
-            yield from _cut_lines(source, first, last, limit)
-    if pending is not None:
-        yield _Piece(*pending)
+    spans = list(pairwise(bounds))
+    return _packed(source, spans, limit, lambda number: _cut_lines(source, *spans[number], limit))
 
 
 def _cut_lines(source: _Source, first: int, last: int, limit: int) -> Iterator[_Piece]:
     """Between lines, and inside a line that alone is too long between words, at worst between characters."""
-    pending: tuple[int, int] | None = None
-    for line in range(first, last):
-        start, end = source.at(line), source.at(line + 1)
-        if pending is not None and _fits(source.text, pending[0], end, limit):
-            pending = (pending[0], end)
-            continue
-        if pending is not None:
-            yield _Piece(*pending)
-            pending = None
-        if _fits(source.text, start, end, limit):
-            pending = (start, end)
-        else:
-            yield from _cut_line(source.text, start, end, limit)
-    if pending is not None:
-        yield _Piece(*pending)
+
+    def cut(number: int) -> Iterator[_Piece]:
+        return _cut_line(source.text, source.at(first + number), source.at(first + number + 1), limit)
+
+    return _packed(source, ((line, line + 1) for line in range(first, last)), limit, cut)
 
 
 def _cut_line(text: str, start: int, end: int, limit: int) -> Iterator[_Piece]:
