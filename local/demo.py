@@ -19,8 +19,8 @@ from local.demo_kit import Api, DemoFailed, need, say, title
 from local.demo_portability import decay, import_folder, round_trip
 from remembrancer.adapters.signatures import sign_request
 
-ROOT: Final = Path(__file__).resolve().parents[1]
 OWN_CONVERSATION: Final = Path(__file__).with_name("conversation.json")
+NOTES: Final = Path(__file__).with_name("notes")
 QUESTIONS: Final = 4
 BATCH: Final = 100
 _DATE: Final = re.compile(r"(\d+):(\d\d) (am|pm) on (\d+) (\w+),? (\d{4})")
@@ -70,7 +70,7 @@ def _play(api: Api, admin_key: Path, data: Path, rows_that_hold: Callable[[str],
     title("7. An admin erases with a signed request, and no byte is left")
     _erase(api, speaker, admin_key, rows_that_hold)
     title("8. A folder of Markdown comes in, and comes in again as a diff")
-    import_folder(api, ROOT / "docs")
+    import_folder(api, NOTES)
     title("9. Memories leave as UMP records and come back the same")
     round_trip(api)
     title("10. What decays is told before it is gone")
