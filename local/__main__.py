@@ -1,4 +1,4 @@
-"""`python -m local COMMAND`: run, demo, migrate, bootstrap, token, decay-report, audit-verify, clean."""
+"""`python -m local COMMAND`: `--help` lists them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from pathlib import Path
 
 import psutil
 
-from local.postgres import PostgresError, Server
+from local import recover
+from local.postgres import OWNER, PostgresError, Server
+from local.proof import scrub
 from local.seed import SeedFailed
 from local.system import DEFAULT_PORT, LOCAL, PortTaken, System, curl_commands, running_system
 
@@ -55,6 +57,31 @@ def _parser() -> argparse.ArgumentParser:
     demo = commands.add_parser("demo", help="play the whole lifecycle on a conversation")
     demo.add_argument("--data", type=Path, help="a conversation file; a small one of our own by default")
     demo.set_defaults(act=_demo)
+    commands.add_parser(
+        "scrub", help="after an erasure: what the database files keep of deleted rows goes, too"
+    ).set_defaults(act=_scrub)
+    reapply = commands.add_parser(
+        "reapply", help="after a restore: erase again what newer tombstones name, and put newer holds back"
+    )
+    reapply.add_argument(
+        "files", type=Path, nargs="+", help="answers of GET /v1/tombstones and /v1/legal-holds"
+    )
+    reapply.set_defaults(act=_recover, events=recover.reapply_events)
+    admin = commands.add_parser("recover-admin", help="a person who is admin, when none is left")
+    admin.add_argument("--name", required=True)
+    admin.add_argument("--issuer", required=True)
+    admin.add_argument("--subject", required=True)
+    admin.add_argument("--key", type=Path, required=True, help="the public key (PEM) that signs in 24 hours")
+    admin.set_defaults(act=_recover, events=recover.admin_events)
+    close = commands.add_parser("close-tenant", help="the end of an offboarding")
+    close.set_defaults(act=_recover, events=recover.close_events)
+    for command in (reapply, admin, close):
+        command.add_argument(
+            "--tenant", required=True, help="the tenant's id, as alerts and the audit export show it"
+        )
+        command.add_argument(
+            "--stack", help="of a deployment, with your AWS credentials; the local system without"
+        )
     token = commands.add_parser("token", help="print an access token")
     token.add_argument("who", help="rita, robin, avery, ada or demo-agent")
     token.set_defaults(act=_token)
@@ -65,6 +92,23 @@ def _parser() -> argparse.ArgumentParser:
     audit.add_argument("--checkpoint", type=Path, action="append", default=[], help="a stored checkpoint")
     audit.add_argument("--key", type=Path, help="public key (PEM) that signed the checkpoints")
     audit.set_defaults(act=_audit_verify)
+    certificate = commands.add_parser(
+        "dsar-verify", help="verify a certificate against an export of the chain, without the database"
+    )
+    certificate.add_argument("certificate", type=Path, help="the answer of GET /v1/dsar/{id}/certificate")
+    certificate.add_argument("export", type=Path, help="JSON lines of GET /v1/audit/export, pages end to end")
+    certificate.add_argument(
+        "--tombstones",
+        type=Path,
+        action="append",
+        default=[],
+        help="answers of GET /v1/tombstones: those of the certificate must be among them",
+    )
+    certificate.add_argument(
+        "--checkpoint", type=Path, action="append", default=[], help="a stored checkpoint"
+    )
+    certificate.add_argument("--key", type=Path, help="public key (PEM) that signed the checkpoints")
+    certificate.set_defaults(act=_dsar_verify)
     return parser
 
 
@@ -111,12 +155,20 @@ def _demo(options: argparse.Namespace) -> int:
     """Plays in a database of its own, made afresh: what it shows does not depend on an earlier run."""
     demo = importlib.import_module("local.demo")
     decay_report = importlib.import_module("local.decay_report")
+    model = importlib.import_module("local.scripted_model").ScriptedModel()
+    os.environ.update(model.environment)
     options.folder = options.folder / "demo"
     Server(options.folder / "postgres").destroy()
 
     async def play(system: System) -> int:
         code: int = await asyncio.to_thread(
-            demo.play, system.url, system.token, system.admin_key, options.data, system.rows_that_hold
+            demo.play,
+            system.url,
+            system.token,
+            system.admin_key,
+            options.data,
+            system.rows_that_hold,
+            model,
         )
         folder = system.folder / "reports"
         for page in await asyncio.to_thread(decay_report.write, system.database_url("rem_upkeep"), folder):
@@ -143,6 +195,42 @@ def _audit_verify(options: argparse.Namespace) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return code
+
+
+def _dsar_verify(options: argparse.Namespace) -> int:
+    dsar = importlib.import_module("local.dsar_verify")
+    audit = importlib.import_module("local.audit_verify")
+    try:
+        code: int = dsar.dsar_verify(
+            options.certificate, options.export, options.tombstones, options.checkpoint, options.key
+        )
+    except (OSError, audit.Unverifiable) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return code
+
+
+def _recover(options: argparse.Namespace) -> int:
+    """Through the migrate function, here or deployed: no route does any of this."""
+    try:
+        events = options.events(options)
+        if options.stack is not None:
+            return recover.in_stack(options.stack, events)
+    except (recover.RecoverFailed, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    options.port = 0
+
+    async def run(system: System) -> int:
+        return await recover.here(system.runtime.invoke, events)
+
+    return asyncio.run(_with_system(options, run, seed_demo=False))
+
+
+def _scrub(options: argparse.Namespace) -> int:
+    with Server(options.folder / "postgres") as server:
+        scrub(server.url(OWNER))
+    return 0
 
 
 def _clean(options: argparse.Namespace) -> int:

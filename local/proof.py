@@ -1,6 +1,8 @@
-"""The proof that bytes are gone: a search of every row of every table, past every policy."""
+"""The proof that bytes are gone: a search of every row of every table, past every policy, and of every file."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import psycopg
 from psycopg import sql
@@ -21,3 +23,31 @@ def rows_that_hold(url: str, text: str) -> dict[str, int]:
             if row is not None and row[0]:
                 found[table] = row[0]
     return found
+
+
+def scrub(url: str) -> None:
+    """What a database keeps of deleted rows goes: dead rows, samples of the planner, the write-ahead log.
+
+    `url` is a superuser's, for the log is the cluster's. Every table is locked and written anew.
+    """
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("set statement_timeout = 0")
+        # Samples of the planner are made anew; those of a table that is empty now would stay.
+        connection.execute("delete from pg_statistic")
+        connection.execute("analyze")
+        connection.execute("vacuum (full)")
+        # A segment that is used again keeps its old end.
+        connection.execute("alter system set wal_recycle = off")
+        connection.execute("select pg_reload_conf()")
+        for _ in range(2):
+            connection.execute("select pg_switch_wal()")
+            connection.execute("checkpoint")
+        connection.execute("alter system reset wal_recycle")
+        connection.execute("select pg_reload_conf()")
+
+
+def files_that_hold(folder: Path, text: str) -> list[Path]:
+    """Files below the folder whose bytes hold `text` in UTF-8. Compressed values are not seen: search for a text that
+    lies in values shorter than 2,000 bytes."""
+    needle = text.encode()
+    return sorted(path for path in folder.rglob("*") if path.is_file() and needle in path.read_bytes())
