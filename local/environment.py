@@ -7,7 +7,7 @@ whose keys would not survive a restart of the emulator.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -29,6 +29,8 @@ class LocalValues:
     aws_endpoint: str
     model_dir: Path
     mac_key_file: Path
+    assessor: Mapping[str, str] = field(default_factory=dict)
+    """REM_ASSESSOR and what belongs to it, when it is not the embedded rules."""
 
     def __call__(self, function: Function) -> Mapping[str, str]:
         """The variables of a function."""
@@ -54,6 +56,8 @@ class LocalValues:
             "AWS_XRAY_SDK_ENABLED": "false",
             "POWERTOOLS_TRACE_DISABLED": "true",
         }
+        if "REM_ASSESSOR" in names:
+            local |= self.assessor
         if function.db_role is not None:
             local["REM_DATABASE_URL"] = self.database_url(function.db_role)
         if "REM_KMS_MAC_KEY" in names:

@@ -111,6 +111,7 @@ class System:
             aws_endpoint=self._aws.endpoint,
             model_dir=default_dir(),
             mac_key_file=self.folder / "mac.key",
+            assessor={n: value for n, value in os.environ.items() if n.startswith("REM_ASSESSOR")},
         )
         self._runtime = Runtime(FUNCTIONS, values, self.folder / "logs")
         await self._runtime.start()
