@@ -225,7 +225,12 @@ class Machine:
                 cause = {"errorMessage": str(error), "errorType": name}
                 execution.history.append({"type": "failed", "error": name, "cause": json.dumps(cause)})
                 retry = next(
-                    (r for r in entry.get("Retry", ()) if {name, "States.ALL"} & set(r["ErrorEquals"])), None
+                    (
+                        r
+                        for r in entry.get("Retry", ())
+                        if {name, "States.TaskFailed"} & set(r["ErrorEquals"])
+                    ),
+                    None,
                 )
                 if retry is not None and tries < retry["MaxAttempts"]:
                     tries += 1

@@ -22,9 +22,6 @@ TASK = """
 import json, pathlib
 FOLDER = pathlib.Path(__file__).parent
 
-class DatabaseResuming(Exception):
-    pass
-
 def handler(event, context):
     with (FOLDER / "calls").open("a") as calls:
         calls.write(json.dumps([context.function_name, event]) + "\\n")
@@ -32,12 +29,12 @@ def handler(event, context):
     number = sum(json.loads(l)[0] == context.function_name for l in (FOLDER / "calls").open()) - 1
     answer = answers[min(number, len(answers) - 1)]
     if isinstance(answer, str):
-        raise {"DatabaseResuming": DatabaseResuming, "ValueError": ValueError}[answer]("told to")
+        raise type(answer, (Exception,), {})("told to")
     return answer
 """
 
 pytestmark = pytest.mark.timeout(280)
-TRIED = [machine for machine in MACHINES if machine.name in ("outbox", "jobs")]
+TRIED = [machine for machine in MACHINES if machine.name in ("outbox", "jobs", "remember")]
 
 
 class Engine:
@@ -138,6 +135,64 @@ def test_a_step_that_died_is_followed_by_another(engine: Engine) -> None:
 def test_a_job_whose_every_step_dies_ends_the_execution(engine: Engine) -> None:
     status, calls = engine.run("jobs", JOB, job_step=["ValueError"])
     assert (status, len(calls)) == ("FAILED", 4)
+
+
+ATTEMPT = {"attempt_id": "att_1"}
+
+
+def turn(number: int, verdict: str = "ask") -> dict[str, Any]:
+    return {**ATTEMPT, "tenant_id": "t1", "turn": number, "until": "u", "verdict": verdict}
+
+
+def test_an_attempt_is_repaired_then_committed(engine: Engine) -> None:
+    status, calls = engine.run(
+        "remember", ATTEMPT, remember_prepare=[turn(1)], remember_call_model=[turn(1), turn(2)],
+        remember_check=[turn(2), turn(2, "valid")], remember_commit=[ATTEMPT],
+    )  # fmt: skip
+    assert status == "SUCCEEDED"
+    assert calls == [
+        ["remember_prepare", ATTEMPT],
+        ["remember_call_model", turn(1)], ["remember_check", turn(1)],
+        ["remember_call_model", turn(2)], ["remember_check", turn(2)],
+        ["remember_commit", turn(2, "valid")],
+    ]  # fmt: skip
+
+
+def test_what_an_earlier_attempt_had_validated_is_committed_at_once(engine: Engine) -> None:
+    status, calls = engine.run(
+        "remember", ATTEMPT, remember_prepare=[turn(1, "valid")], remember_commit=[ATTEMPT]
+    )
+    assert (status, [name for name, _ in calls]) == ("SUCCEEDED", ["remember_prepare", "remember_commit"])
+
+
+def test_a_fourth_turn_is_never_asked(engine: Engine) -> None:
+    turns = [turn(1), turn(2), turn(3), turn(4)]
+    status, calls = engine.run(
+        "remember", ATTEMPT, remember_prepare=[turn(1)], remember_call_model=turns,
+        remember_check=turns[1:], remember_failed=[ATTEMPT],
+    )  # fmt: skip
+    assert status == "SUCCEEDED" and [name for name, _ in calls].count("remember_call_model") == 3
+    assert calls[-1] == ["remember_failed", {**ATTEMPT, "error": "ProviderResponseInvalid"}]
+
+
+def test_only_a_throttle_is_tried_again_and_every_other_fault_is_recorded(engine: Engine) -> None:
+    status, calls = engine.run(
+        "remember", ATTEMPT, remember_prepare=[turn(1)],
+        remember_call_model=["ProviderThrottled", turn(1)], remember_check=["StaleInput"], remember_failed=[ATTEMPT],
+    )  # fmt: skip
+    assert status == "SUCCEEDED"
+    assert [name for name, _ in calls] == [
+        "remember_prepare", "remember_call_model", "remember_call_model", "remember_check", "remember_failed",
+    ]  # fmt: skip
+    assert calls[-1] == ["remember_failed", {**ATTEMPT, "error": "StaleInput"}]
+
+
+def test_an_end_that_cannot_be_written_fails_the_execution(engine: Engine) -> None:
+    """Then the rule on failed executions is what writes it."""
+    status, calls = engine.run(
+        "remember", ATTEMPT, remember_prepare=["ValueError"], remember_failed=["ValueError"]
+    )
+    assert (status, len(calls)) == ("FAILED", 6)
 
 
 def test_what_functions_name_in_aws_exists(aws_and_runtime: tuple[Aws, Path]) -> None:

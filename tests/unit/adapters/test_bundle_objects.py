@@ -33,6 +33,7 @@ def test_written_linked_and_removed(client: Any) -> None:
     assert stored["Body"].read() == b"line\n" and stored["ContentType"] == "application/x-ndjson"
     # A bundle is a download; only a report's page opens in the browser.
     assert stored["ContentDisposition"] == "attachment"
+    assert store.get("bundles/a") == b"line\n" and store.get("bundles/b") is None
     link = store.link("bundles/a", 300)
     assert "/bundles/a?" in link and "X-Amz-Expires=300" in link and "AWS4-HMAC-SHA256" in link
     store.delete([f"bundles/{n}" for n in range(1_500)] + ["bundles/a"])
@@ -45,3 +46,5 @@ def test_a_fault_is_its_code(client: Any) -> None:
         S3Objects("absent").put("k", b"secret text", "text/plain")
     with pytest.raises(ObjectStoreUnavailable, match=r"^NoSuchBucket$"):
         S3Objects("absent").delete(["k"])
+    with pytest.raises(ObjectStoreUnavailable, match=r"^NoSuchBucket$"):
+        S3Objects("absent").get("k")
