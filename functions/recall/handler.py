@@ -54,17 +54,23 @@ def post_verify(body: Annotated[VerifyRequest, Body()]) -> Response[str]:
     return shown(verify(services(), app.call(), body))
 
 
-@app.route("GET", "/v1/entities", summary="Entities that bear a name.")
+@app.route("GET", "/v1/entities", summary="Entities that bear a name, as of the asked times.")
 def get_entities(
     name: Annotated[str, Query(min_length=1, max_length=200)],
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    at: Annotated[Instant | None, Query()] = None,
+    known_at: Annotated[Instant | None, Query()] = None,
 ) -> Response[str]:
-    return shown(know.entities(services(), app.call(), name, limit))
+    return shown(know.entities(services(), app.call(), name, limit, at, known_at))
 
 
-@app.route("GET", "/v1/entities/{id}", summary="One entity with its live relationships.")
-def get_entity(id: Annotated[str, Path()]) -> Response[str]:
-    return shown(know.entity(services(), app.call(), id))
+@app.route("GET", "/v1/entities/{id}", summary="One entity with its relationships, as of the asked times.")
+def get_entity(
+    id: Annotated[str, Path()],
+    at: Annotated[Instant | None, Query()] = None,
+    known_at: Annotated[Instant | None, Query()] = None,
+) -> Response[str]:
+    return shown(know.entity(services(), app.call(), id, at, known_at))
 
 
 @app.route("GET", "/v1/relationships/{id}/history", summary="Every version of a relationship.")

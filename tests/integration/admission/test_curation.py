@@ -154,7 +154,11 @@ def test_readers_find_the_whole_entity_by_any_name_or_id_and_its_history_whole(w
     )  # fmt: skip
     world.ingest("Louise Brandt teaches.", entities=[{"name": "Louise Brandt", "kind": "person"}])
     part, whole = entity(world, "Lulu"), entity(world, "Louise Brandt")
+    known = world.ingest("A moment before the merge.")["memory_id"]
+    before = world.call(AGENT, "GET", f"/v1/memories/{known}").json["created_at"]
     assert world.call(REVIEWER, "POST", f"/v1/entities/{part}/merge", {"into": whole}).status == 200
+    then = world.call(AGENT, "GET", f"/v1/entities/{part}?known_at={before}").json
+    assert (then["entity_id"], [edge["subject"] for edge in then["relationships"]]) == (part, ["Lulu"])
     for name in ("Lulu", "louise brandt"):
         found = world.call(AGENT, "GET", f"/v1/entities?name={name.replace(' ', '%20')}").json["entities"]
         assert [e["entity_id"] for e in found] == [whole]

@@ -47,6 +47,41 @@ def test_an_unchanged_window_is_a_no_op_and_a_changed_one_a_correction(world: Wo
     assert new["superseded_at"] is None and new["valid_from"].year == 2019
 
 
+def test_the_graph_is_read_as_of_the_asked_times(world: World) -> None:
+    relation = {"subject": "Wanda", "predicate": "works_at"}
+    acme = {**relation, "object": "Acmeworks", "valid_from": "2019-01-01T00:00:00Z"}
+    first = ingest(
+        world, "Wanda joined Acmeworks.", relations=[acme], entities=[{"name": "Wanda", "kind": "person"}]
+    )
+    assert first.status == 201, first.text
+    known = world.call(AGENT, "GET", f"/v1/memories/{first.json['memory_id']}").json["created_at"]
+    corrected = {**acme, "valid_to": "2024-01-01T00:00:00Z"}
+    globex = {**relation, "object": "Globexia", "valid_from": "2024-01-01T00:00:00Z"}
+    assert ingest(world, "Wanda changed to Globexia.", relations=[corrected, globex]).status == 201
+    [found] = world.call(AGENT, "GET", "/v1/entities?name=wanda").json["entities"]
+
+    def employers(query: str = "") -> list[str]:
+        reply = world.call(AGENT, "GET", f"/v1/entities/{found['entity_id']}{query}")
+        assert reply.status == 200, reply.text
+        return [edge["object"] for edge in reply.json["relationships"]]
+
+    assert employers() == ["Globexia"]
+    assert employers("?at=2023-12-31T23:59:59.999999Z") == ["Acmeworks"]
+    assert employers("?at=2024-01-01T00:00:00Z") == ["Globexia"]
+    assert employers("?at=2018-01-01T00:00:00Z") == []
+    # As it was known before the correction: one employer without an end.
+    assert (
+        employers(f"?known_at={known}")
+        == employers(f"?known_at={known}&at=2020-01-01T00:00:00Z")
+        == ["Acmeworks"]
+    )
+    before = "2001-01-01T00:00:00Z"
+    assert (
+        world.call(AGENT, "GET", f"/v1/entities/{found['entity_id']}?known_at={before}").code == "not_found"
+    )
+    assert world.call(AGENT, "GET", f"/v1/entities?name=wanda&known_at={before}").json["entities"] == []
+
+
 def test_relations_to_oneself_and_cycles_are_stored_as_said(world: World) -> None:
     ring = [("Ra", "Rb"), ("Rb", "Rc"), ("Rc", "Ra"), ("Ra", "Ra")]
     relations = [{"subject": a, "predicate": "follows", "object": b} for a, b in ring]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from remembrancer.domain.ids import format_id
@@ -17,27 +18,40 @@ from remembrancer.store.database import Row, Unit
 MAX_RELATIONSHIPS = 200
 
 
-def entities(services: Services, call: Call, name: str, limit: int) -> dict[str, Any]:
-    """The entities of the reader's spaces that bear this name, in any spelling of it."""
+def entities(
+    services: Services,
+    call: Call,
+    name: str,
+    limit: int,
+    at: datetime | None = None,
+    known_at: datetime | None = None,
+) -> dict[str, Any]:
+    """The entities of the reader's spaces that bear this name, in any spelling of it, as of the asked times."""
 
     def read(unit: Unit) -> dict[str, Any]:
         authorize(unit.principal, "read")
         key = fold(name)
-        rows = graph_read.by_name(unit, key, limit) if key else []
+        rows = graph_read.by_name(unit, key, limit, at, known_at) if key else []
         return {"entities": [_entity(unit, row) for row in rows]}
 
     return services.database.read(call.credential, read)
 
 
-def entity(services: Services, call: Call, entity_id: str) -> dict[str, Any]:
-    """One entity, its names and its live relationships. Absent and foreign are one answer."""
+def entity(
+    services: Services,
+    call: Call,
+    entity_id: str,
+    at: datetime | None = None,
+    known_at: datetime | None = None,
+) -> dict[str, Any]:
+    """One entity, its names and its relationships as of the asked times. Absent and foreign are one answer."""
 
     def read(unit: Unit) -> dict[str, Any]:
         authorize(unit.principal, "read")
-        row = graph_read.entity(unit, public_id("ent", entity_id))
+        row = graph_read.entity(unit, public_id("ent", entity_id), at, known_at)
         if row is None:
             raise Problem("not_found")
-        edges = graph_read.edges_of(unit, row["entity_id"], MAX_RELATIONSHIPS)
+        edges = graph_read.edges_of(unit, row["entity_id"], MAX_RELATIONSHIPS, at, known_at)
         shown = render.relationships(edges, reveal_pii=unit.principal.sees_pii)
         return {**_entity(unit, row), "relationships": shown}
 

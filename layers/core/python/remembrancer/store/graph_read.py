@@ -31,11 +31,12 @@ def _supported(known_at: datetime | None) -> str:
         and {visibility.live(known_at=known_at)})"""
 
 
-# An entity is shown while a memory that may be shown brought its name.
-_MENTIONED = f"""exists (select from mention t
-  join memory m on m.tenant_id = t.tenant_id and m.memory_id = t.memory_id
-  join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
-  where t.tenant_id = e.tenant_id and t.entity_id = e.entity_id and {visibility.live()})"""
+def _mentioned(known_at: datetime | None) -> str:
+    """An entity is shown while a memory that may be shown brought its name."""
+    return f"""exists (select from mention t
+      join memory m on m.tenant_id = t.tenant_id and m.memory_id = t.memory_id
+      join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
+      where t.tenant_id = e.tenant_id and t.entity_id = e.entity_id and {visibility.live(known_at=known_at)})"""
 
 
 def named(
@@ -99,9 +100,9 @@ def around(
     )
 
 
-def by_name(unit: Unit, key: str, limit: int) -> list[Row]:
-    """Entities with this folded name, canonical bearers first: {entity_id, space_id, kind, names}. What was merged
-    into another is found as that other, which bears its names."""
+def by_name(unit: Unit, key: str, limit: int, at: datetime | None, known_at: datetime | None) -> list[Row]:
+    """Entities with this folded name in the asked view, canonical bearers first: {entity_id, space_id, kind, names}.
+    What was merged into another is found as that other, which bears its names; as of `known_at` as it was."""
     return unit.rows(
         f"""
         select e.entity_id, e.space_id, e.kind, e.created_at,
@@ -109,43 +110,48 @@ def by_name(unit: Unit, key: str, limit: int) -> list[Row]:
                      order by n.canonical desc, n.name_key collate "C") as names
         from entity e join entity_name k on k.tenant_id = e.tenant_id and k.entity_id = e.entity_id
         where e.tenant_id = %(tenant)s and e.space_id = any (rem_spaces()) and k.name_key = %(key)s
-          and e.merged_into is null and {_MENTIONED}
+          and (e.merged_into is null or %(known_at)s::timestamptz is not null) and {_mentioned(known_at)}
         order by k.canonical desc, e.entity_id limit %(limit)s
         """,
-        {"tenant": unit.tenant_id, "key": key, "limit": limit, **_view(unit)},
+        {"tenant": unit.tenant_id, "key": key, "limit": limit, **_view(unit, at, known_at)},
     )
 
 
-def _view(unit: Unit) -> dict[str, Any]:
-    return visibility.view(unit.principal.settings, unit.now)
+def _view(unit: Unit, at: datetime | None = None, known_at: datetime | None = None) -> dict[str, Any]:
+    return visibility.view(unit.principal.settings, unit.now, at=at, known_at=known_at)
 
 
-def entity(unit: Unit, entity_id: UUID) -> Row | None:
-    """One entity with its names, or what it was merged into; None when this reader may not know of it."""
+def entity(unit: Unit, entity_id: UUID, at: datetime | None, known_at: datetime | None) -> Row | None:
+    """One entity with its names, or what it was merged into (as of `known_at` itself); None when this reader may
+    not know of it."""
     return unit.row(
         f"""
         select e.entity_id, e.space_id, e.kind, e.created_at,
                array(select n.name from entity_name n where n.tenant_id = e.tenant_id and n.entity_id = e.entity_id
                      order by n.canonical desc, n.name_key collate "C") as names
         from entity e
-        where e.tenant_id = %(tenant)s and e.space_id = any (rem_spaces()) and {_MENTIONED}
-          and e.entity_id = (select coalesce(asked.merged_into, asked.entity_id) from entity asked
-                             where asked.tenant_id = %(tenant)s and asked.entity_id = %(id)s)
+        where e.tenant_id = %(tenant)s and e.space_id = any (rem_spaces()) and {_mentioned(known_at)}
+          and e.entity_id = (select case when %(known_at)s::timestamptz is null
+                                      then coalesce(asked.merged_into, asked.entity_id) else asked.entity_id end
+                             from entity asked where asked.tenant_id = %(tenant)s and asked.entity_id = %(id)s)
         """,
-        {"tenant": unit.tenant_id, "id": entity_id, **_view(unit)},
+        {"tenant": unit.tenant_id, "id": entity_id, **_view(unit, at, known_at)},
     )
 
 
-def edges_of(unit: Unit, entity_id: UUID, limit: int) -> list[Row]:
-    """The live relationships of an entity, in both directions."""
+def edges_of(
+    unit: Unit, entity_id: UUID, limit: int, at: datetime | None, known_at: datetime | None
+) -> list[Row]:
+    """The relationships of an entity in the asked view, in both directions."""
     return unit.rows(
         f"""
         select {_EDGE} from relationship r {_NAMED}
         where r.tenant_id = %(tenant)s and r.space_id = any (rem_spaces())
-          and (r.subject_id = %(id)s or r.object_id = %(id)s) and {visibility.live_edge()} and {_supported(None)}
+          and (r.subject_id = %(id)s or r.object_id = %(id)s) and {visibility.live_edge(known_at=known_at)}
+          and {_supported(known_at)}
         order by r.relationship_id limit %(limit)s
         """,
-        {"tenant": unit.tenant_id, "id": entity_id, "limit": limit, **_view(unit)},
+        {"tenant": unit.tenant_id, "id": entity_id, "limit": limit, **_view(unit, at, known_at)},
     )
 
 
