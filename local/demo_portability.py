@@ -15,7 +15,8 @@ import httpx
 
 from local.demo_kit import Api, DemoFailed, need, say
 
-WAIT_S = 300
+WAIT_S = 900
+"""The schedule finds a job that nobody could be woken for, after ten minutes."""
 
 
 def import_folder(api: Api, folder: Path) -> None:
