@@ -10,7 +10,7 @@ from typing import Any, Final
 from local.demo_kit import Api, DemoFailed, need, say
 from local.scripted_model import ScriptedModel
 
-START_S: Final = 120
+START_S: Final = 240
 """The workflow engine comes up beside the API."""
 
 
