@@ -88,6 +88,11 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("REM_ASSESSOR", "rules or bedrock", lambda f: f.name in _ASSESSING),
     Variable("REM_ASSESSOR_MODEL", "inference profile id on Bedrock", lambda f: f.name in _ASSESSING),
     Variable(
+        "REM_GUARDRAIL",
+        "ARN and version of the guardrail on Bedrock",
+        lambda f: f.name == "remember_call_model",
+    ),
+    Variable(
         "REM_DUPLICATE_FLOOR",
         "least cosine at which stored evidence is offered as a duplicate",
         lambda f: f.name == "remember_prepare",

@@ -1,8 +1,9 @@
-"""What remember needs beside its machine: a rule for executions that no catch sees, and the model's permission."""
+"""What remember needs beside its machine: a rule for ends that no catch sees, the model's permission and guard."""
 
 from __future__ import annotations
 
 import aws_cdk as cdk
+from aws_cdk import aws_bedrock as bedrock
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
@@ -58,8 +59,11 @@ class Remember(Construct):
                 )
             ],
         )
+        self.guardrail = ""
+        """ARN and version of what every untrusted text is shown to first; empty without a model on Bedrock."""
         if profile.assessor == "bedrock":
             self._may_ask_bedrock(call_model)
+            self.guardrail = self._guard(profile, call_model)
 
     def _may_ask_bedrock(self, function: lambda_.Function) -> None:
         """Inference profiles of this account and the models behind them, in whatever region they route to."""
@@ -76,3 +80,29 @@ class Remember(Construct):
             f"AwsSolutions-IAM5[Resource::{models}]",
             f"AwsSolutions-IAM5[Resource::{profiles.replace(stack.account, '<AWS::AccountId>')}]",
         )
+
+    def _guard(self, profile: Profile, function: lambda_.Function) -> str:
+        """Prompt attacks alone: what else may not be remembered is for the screen to say, not a filter of topics."""
+        refusal = "Refused."
+        made = bedrock.CfnGuardrail(
+            self,
+            "Guardrail",
+            name=f"{profile.prefix}-remember",
+            description="Prompt attacks in what remember shows to its assessor",
+            blocked_input_messaging=refusal,
+            blocked_outputs_messaging=refusal,
+            content_policy_config=bedrock.CfnGuardrail.ContentPolicyConfigProperty(
+                filters_config=[
+                    bedrock.CfnGuardrail.ContentFilterConfigProperty(
+                        type="PROMPT_ATTACK", input_strength="MEDIUM", output_strength="NONE"
+                    )
+                ]
+            ),
+        )
+        version = bedrock.CfnGuardrailVersion(
+            self, "GuardrailVersion", guardrail_identifier=made.attr_guardrail_id
+        )
+        iam.Grant.add_to_principal(
+            grantee=function, actions=["bedrock:ApplyGuardrail"], resource_arns=[made.attr_guardrail_arn]
+        )
+        return f"{made.attr_guardrail_arn}:{version.attr_version}"

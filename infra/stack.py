@@ -70,7 +70,7 @@ class Remembrancer(cdk.Stack):
         )
         alerts = Alerts(self, "Alerts", profile, key=keys.data, dead_letters=functions.dead_letters)
         workflows = Workflows(self, "Workflows", profile, functions=functions)
-        Remember(
+        remember = Remember(
             self,
             "Remember",
             profile,
@@ -146,6 +146,7 @@ class Remembrancer(cdk.Stack):
         functions.give("REM_REMEMBER_MACHINE", workflows.machines[REMEMBER].state_machine_arn)
         functions.give("REM_ASSESSOR", profile.assessor)
         functions.give("REM_ASSESSOR_MODEL", profile.assessor_model or "")
+        functions.give("REM_GUARDRAIL", remember.guardrail)
         functions.give("REM_WORK_BUCKET", storage.work_name)
         functions.give("REM_EVENT_BUS", alerts.bus.event_bus_name)
         functions.give("REM_SIGN_KEY", keys.sign.key_arn)

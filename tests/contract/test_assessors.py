@@ -421,7 +421,6 @@ def test_the_embedded_rules_reach_for_nothing(made: Any, monkeypatch: pytest.Mon
     "env",
     [
         {"REM_ASSESSOR": "gpt"},
-        {"REM_ASSESSOR": "bedrock", "REM_ASSESSOR_MODEL": "m"},
         {"REM_ASSESSOR": "bedrock", "REM_GUARDRAIL": GUARDRAIL},
         {"REM_ASSESSOR": "openai", "REM_ASSESSOR_MODEL": "m"},
         {"REM_ASSESSOR": "openai", "REM_ASSESSOR_URL": "http://127.0.0.1/v1"},
@@ -433,6 +432,14 @@ def test_the_embedded_rules_reach_for_nothing(made: Any, monkeypatch: pytest.Mon
 def test_a_setting_that_is_missing_is_told_at_the_start(env: dict[str, str]) -> None:
     with pytest.raises(SettingsError):
         Settings.read(env)
+
+
+def test_bedrock_is_not_asked_without_a_guardrail() -> None:
+    for guardrail in ({}, {"REM_GUARDRAIL": ""}, {"REM_GUARDRAIL": "arn-without-version"}):
+        with pytest.raises(SettingsError):
+            assessors.assessor(
+                Settings.read({"REM_ASSESSOR": "bedrock", "REM_ASSESSOR_MODEL": "m", **guardrail})
+            )
 
 
 def test_a_url_that_is_no_web_address_is_refused() -> None:

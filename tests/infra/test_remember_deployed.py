@@ -106,6 +106,15 @@ def test_a_profile_with_bedrock_lets_one_function_ask_it(
     stack = Synthesized(settings.load_profile("dev"), tmp_path, template, report)
     asking = {name for name in stack.functions() if _allowed(stack, name, "bedrock")}
     assert asking == {"remember_call_model"}
-    assert _allowed(stack, "remember_call_model", "bedrock").keys() == {"bedrock:InvokeModel"}
+    allowed = _allowed(stack, "remember_call_model", "bedrock")
+    assert allowed.keys() == {"bedrock:InvokeModel", "bedrock:ApplyGuardrail"}
+    assert "RememberGuardrail" in allowed["bedrock:ApplyGuardrail"]
     _, function = stack.functions()["remember_call_model"]
-    assert function["Environment"]["Variables"]["REM_ASSESSOR_MODEL"] == "eu.example.model-v1:0"
+    variables = function["Environment"]["Variables"]
+    assert variables["REM_ASSESSOR_MODEL"] == "eu.example.model-v1:0"
+    # A fixed version of it: a draft could be changed under the function.
+    assert "GuardrailArn" in json.dumps(variables["REM_GUARDRAIL"])
+    assert "Version" in json.dumps(variables["REM_GUARDRAIL"])
+    [guardrail] = [r for r in template["Resources"].values() if r["Type"] == "AWS::Bedrock::Guardrail"]
+    [attacks] = guardrail["Properties"]["ContentPolicyConfig"]["FiltersConfig"]
+    assert (attacks["Type"], attacks["OutputStrength"]) == ("PROMPT_ATTACK", "NONE")

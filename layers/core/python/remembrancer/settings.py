@@ -102,11 +102,11 @@ def _switch(env: Mapping[str, str], name: str) -> bool:
 
 
 def _assessor(env: Mapping[str, str]) -> str:
-    """Who judges remembered evidence, with all that it needs."""
+    """Who judges remembered evidence, with what names it; what it needs to be asked is checked by its adapter."""
     value = env.get("REM_ASSESSOR", "rules")
     needs = {
         "rules": (),
-        "bedrock": ("REM_ASSESSOR_MODEL", "REM_GUARDRAIL"),
+        "bedrock": ("REM_ASSESSOR_MODEL",),
         "openai": ("REM_ASSESSOR_MODEL", "REM_ASSESSOR_URL"),
     }
     if value not in needs:

@@ -64,11 +64,11 @@ class BedrockAssessor:
 
     def __init__(self, read: Settings, *, client: Any = None) -> None:
         """Raises SettingsError when the model or the guardrail is not named."""
-        if read.assessor_model is None or read.guardrail is None:
+        guardrail, _, version = (read.guardrail or "").rpartition(":")
+        if read.assessor_model is None or not guardrail or not version:
             raise SettingsError("REM_ASSESSOR_MODEL and REM_GUARDRAIL must be set for this REM_ASSESSOR")
         self._model = read.assessor_model
         self._max_tokens = read.assessor_max_tokens
-        guardrail, _, version = read.guardrail.rpartition(":")
         self._guardrail = {
             "guardrailIdentifier": guardrail,
             "guardrailVersion": version,
