@@ -45,6 +45,7 @@ class LocalValues:
             "REM_ERASURE_MACHINE": machine_arn("erasure"),
             "REM_ASSESSOR": "rules",
             "REM_ASSESSOR_MODEL": "",
+            "REM_GUARDRAIL": "",
             "REM_REMEMBER_MACHINE": machine_arn("remember"),
             "REM_WORK_BUCKET": WORK_BUCKET,
             "REM_EVENT_BUS": EVENT_BUS,
