@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -161,6 +161,19 @@ def test_what_a_full_batch_leaves(desk: Desk) -> None:
     assert document["relationships"][2]["splits"][0]["version"] == 2
 
 
+def persist(work: Callable[[], object], done: str) -> str:
+    """As a caller does: what may be tried again is tried again (a busy machine makes some wait too long)."""
+    for _ in range(20):
+        try:
+            work()
+        except Problem as problem:
+            if not problem.entry.retryable:
+                return problem.code
+        else:
+            return done
+    return "given up"
+
+
 @pytest.mark.slow
 def test_fifty_at_once(desk: Desk) -> None:
     """Overlapping evidence, names, rivals, revisions and supersessions, against erasures: whoever loses is told so
@@ -186,29 +199,25 @@ def test_fifty_at_once(desk: Desk) -> None:
                 ],
             )
             barrier.wait(60)
-            for _ in range(8):
-                try:
-                    mine.commit(mine.prepare(request, person), person)
-                except Problem as problem:
-                    if problem.code != "commit_conflict":
-                        return problem.code
-                else:
-                    return "completed"
-            return "commit_conflict"
+            return persist(lambda: mine.commit(mine.prepare(request, person), person), "completed")
         finally:
             mine.close()
 
     def erase(number: int) -> str:
         barrier.wait(60)
         rows = desk.world.sql("select memory_id from memory order by memory_id limit 2")
+        ids = [f"mem_{row['memory_id'].hex}" for row in rows]
         with one_purge:
-            erase_of(desk.world, memory_ids=[f"mem_{row['memory_id'].hex}" for row in rows])
-        return "erased"
+            return persist(lambda: erase_of(desk.world, memory_ids=ids), "erased")
 
     with ThreadPoolExecutor(50) as pool:
         told = list(pool.map(lambda n: erase(n) if n % 10 == 9 else remember(n), range(50)))
-    assert set(told) <= {"completed", "erased", "commit_conflict", "stale_input"}, told
+    # An erasure raises the generation: who prepared before it comes again. What was reused may be gone for good.
+    assert set(told) <= {"completed", "erased", "stale_input"}, told
     assert told.count("completed") >= 40 and told.count("erased") == 5, told
+    assert desk.world.sql("select deadlocks from pg_stat_database where datname = current_database()") == [
+        {"deadlocks": 0}
+    ]
     # The same text of one owner is one memory; a name is one entity; one employer at a time and owner.
     assert desk.world.sql("select owner_id, content from memory group by 1, 2 having count(*) > 1") == []
     assert (
