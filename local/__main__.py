@@ -169,6 +169,7 @@ def _demo(options: argparse.Namespace) -> int:
             options.data,
             system.rows_that_hold,
             model,
+            system.altered,
         )
         folder = system.folder / "reports"
         for page in await asyncio.to_thread(decay_report.write, system.database_url("rem_upkeep"), folder):

@@ -8,6 +8,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +18,9 @@ import httpx
 
 from local.demo_kit import Api, DemoFailed, need, say, title
 from local.demo_portability import decay, import_folder, round_trip
-from remembrancer.adapters.signatures import sign_request
+from local.demo_remember import remember
+from local.demo_trust import answer_subject, signed, tamper
+from local.scripted_model import ScriptedModel
 
 OWN_CONVERSATION: Final = Path(__file__).with_name("conversation.json")
 NOTES: Final = Path(__file__).with_name("notes")
@@ -40,19 +43,29 @@ def play(
     admin_key: Path,
     data: Path | None,
     rows_that_hold: Callable[[str], Mapping[str, int]],
+    model: ScriptedModel,
+    altered: Callable[[int], AbstractContextManager[None]],
 ) -> int:
-    """Exit code. `rows_that_hold` searches every table of the database for a text."""
+    """Exit code. `rows_that_hold` searches every table of the database for a text; `model` is who assesses;
+    `altered` changes a row of the audit chain for a while."""
     with httpx.Client(timeout=60) as client:
         api = Api(url, token, client)
         try:
-            _play(api, admin_key, data or OWN_CONVERSATION, rows_that_hold)
+            _play(api, admin_key, data or OWN_CONVERSATION, rows_that_hold, model, altered)
         except DemoFailed as failed:
             print(f"\nFAILED  {failed}", flush=True)
             return 1
     return 0
 
 
-def _play(api: Api, admin_key: Path, data: Path, rows_that_hold: Callable[[str], Mapping[str, int]]) -> None:
+def _play(
+    api: Api,
+    admin_key: Path,
+    data: Path,
+    rows_that_hold: Callable[[str], Mapping[str, int]],
+    model: ScriptedModel,
+    altered: Callable[[int], AbstractContextManager[None]],
+) -> None:
     turns, questions = read_conversation(data)
     speaker = turns[0].speaker
     title(f"1. An agent captures {len(turns)} turns of a conversation as proposals")
@@ -75,7 +88,13 @@ def _play(api: Api, admin_key: Path, data: Path, rows_that_hold: Callable[[str],
     round_trip(api)
     title("10. What decays is told before it is gone")
     decay(api)
-    title("11. The audit chain is whole")
+    title("11. An agent remembers: evidence and relationships, assessed, then committed as a whole")
+    remember(api, model)
+    title("12. A person asks for their data, and to be forgotten")
+    answer_subject(api, admin_key, rows_that_hold)
+    title("13. Somebody alters the audit chain in the database itself, and is found")
+    tamper(api, altered)
+    title("14. The audit chain is whole")
     chain = api.call("avery", "GET", "/v1/audit/verify")
     need(chain["ok"], "the chain does not verify")
     say(f"{chain['events']} events, head {chain['head'][:16]}…, verified from the first to the last")
@@ -283,10 +302,10 @@ def _erase(
     body = {"memory_ids": [memory], "dry_run": True, "reason": "data_subject_request"}
     unsigned = api.call("ada", "POST", "/v1/purge", body, expect=401)
     say(f"without a signature: {unsigned['status']} {unsigned['code']}")
-    dry = _signed(api, admin_key, body)
+    dry = signed(api, admin_key, "/v1/purge", body)
     counts = ", ".join(f"{n} {table}" for table, n in dry["counts"].items() if n)
     say(f"dry run: {counts}")
-    done = _signed(api, admin_key, {**body, "dry_run": False})
+    done = signed(api, admin_key, "/v1/purge", {**body, "dry_run": False})
     left = rows_that_hold(canary)
     need(not left, f"bytes are left in {', '.join(left)}")
     say(f"erased; tombstone {done['tombstones'][0]}")
@@ -302,19 +321,3 @@ def _remember(api: Api, text: str, speaker: str) -> str:
     path = f"/v1/proposals/{captured['proposal_id']}/approve"
     memory: str = api.call("robin", "POST", path, {"content_digest": shown["content_digest"]})["memory_id"]
     return memory
-
-
-def _signed(api: Api, admin_key: Path, body: Mapping[str, Any]) -> Any:
-    key_id = next(
-        p["key_ids"][0] for p in api.call("ada", "GET", "/v1/principals")["principals"] if p["key_ids"]
-    )
-    headers = sign_request(
-        method="POST",
-        target_uri=f"{api.url}/v1/purge",
-        body=json.dumps(body, ensure_ascii=False).encode(),
-        key_id=key_id,
-        algorithm="ed25519",
-        private_key=admin_key.read_bytes(),
-        now=datetime.now(UTC),
-    )
-    return api.call("ada", "POST", "/v1/purge", body, headers=headers)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -23,6 +25,24 @@ def rows_that_hold(url: str, text: str) -> dict[str, int]:
             if row is not None and row[0]:
                 found[table] = row[0]
     return found
+
+
+@contextmanager
+def altered(url: str, seq: int) -> Iterator[None]:
+    """That row of every audit chain says something else, for a while. `url` is a superuser's."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        before = connection.execute(
+            "select tenant_id, action from audit_event where seq = %s", (seq,)
+        ).fetchall()
+        connection.execute("update audit_event set action = 'nothing_happened' where seq = %s", (seq,))
+        try:
+            yield
+        finally:
+            for tenant, action in before:
+                connection.execute(
+                    "update audit_event set action = %s where tenant_id = %s and seq = %s",
+                    (action, tenant, seq),
+                )
 
 
 def scrub(url: str) -> None:

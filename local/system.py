@@ -7,7 +7,7 @@ import json
 import os
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
@@ -22,7 +22,7 @@ from local.http import HttpServer, Request, Response
 from local.issuer import Issuer
 from local.machines import Machines
 from local.postgres import OWNER, PostgresError, Server
-from local.proof import rows_that_hold
+from local.proof import altered, rows_that_hold
 from local.runtime import ROOT, Runtime
 from local.scheduler import Scheduler
 from local.seed import SeedFailed, migrate, seed
@@ -86,6 +86,12 @@ class System:
         if self._postgres is None:
             raise RuntimeError("only the embedded PostgreSQL is searched")
         return rows_that_hold(self._postgres.url(OWNER), text)
+
+    def altered(self, seq: int) -> AbstractContextManager[None]:
+        """A row of the audit chain, altered for a while. Raises RuntimeError for a database that is not ours."""
+        if self._postgres is None:
+            raise RuntimeError("only the embedded PostgreSQL is altered")
+        return altered(self._postgres.url(OWNER), seq)
 
     @property
     def runtime(self) -> Runtime:
