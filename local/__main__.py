@@ -161,6 +161,7 @@ def _demo(options: argparse.Namespace) -> int:
     Server(options.folder / "postgres").destroy()
 
     async def play(system: System) -> int:
+        system.start_background()  # long work and remembering are workflows
         code: int = await asyncio.to_thread(
             demo.play,
             system.url,
