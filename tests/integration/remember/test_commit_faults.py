@@ -176,8 +176,8 @@ def persist(work: Callable[[], object], done: str) -> str:
 
 @pytest.mark.slow
 def test_fifty_at_once(desk: Desk) -> None:
-    """Overlapping evidence, names, rivals, revisions and supersessions, against erasures: whoever loses is told so
-    by a code of the contract, and nothing deadlocks towards a caller."""
+    """Overlapping evidence, names and rivals, in opposite orders, against erasures: whoever loses is told so by a code
+    of the contract, and nothing deadlocks."""
     people = (AGENT, OTHER_AGENT, REVIEWER, SECOND_REVIEWER)
     texts = [f"Shared text number {n}." for n in range(4)]
     for person in people:

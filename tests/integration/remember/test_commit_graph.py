@@ -9,7 +9,7 @@ import pytest
 
 from remembrancer.domain.problems import Problem
 from tests.integration.remember.desk import Desk, evidence, relation
-from tests.integration.world import AGENT, OTHER_AGENT, READER, REVIEWER
+from tests.integration.world import AGENT, OTHER_AGENT, OUTSIDER, READER, REVIEWER
 
 
 def history(desk: Desk, relationship_id: str) -> list[dict[str, Any]]:
@@ -311,6 +311,48 @@ def test_a_name_of_several_is_ambiguous_and_told_apart_by_id(desk: Desk) -> None
     assert kinds.keys() == {"person", "place"}
     named = desk.tell({"known_entity_id": kinds["place"]}, "has", "Mayor", text="It has a mayor.")  # type: ignore[arg-type]
     assert split(named)["subject"] == {"entity_id": kinds["place"], "name": "Springfield", "kind": "place"}
+
+
+def test_more_bearers_of_a_name_than_can_be_shown_are_an_error_that_names_the_proposal(desk: Desk) -> None:
+    bobs = [{"name": f"Bob {n}", "kind": "person", "aliases": ["Bob"]} for n in range(51)]
+    desk.world.ingest("Many are called Bob.", entities=bobs[:50])
+    assert desk.tell("Bob", "likes", "Tea")["reason"] == "ambiguous_entity"
+    desk.world.ingest("One more is called Bob.", entities=bobs[50:])
+    with pytest.raises(Problem) as caught:
+        desk.remember(
+            [evidence("Ada and Bob.")],
+            [relation("Ada", "likes", "Tea"), relation("Ada", "knows", {"name": "Bob"})],
+        )
+    assert caught.value.code == "input_budget_exceeded"
+    assert [error.pointer for error in caught.value.errors] == ["/relationships/1/object/entity/name"]
+
+
+def test_a_target_that_is_not_allowed_is_refused_and_never_redirected(desk: Desk) -> None:
+    for person in (OUTSIDER, READER):
+        with pytest.raises(Problem) as caught:
+            desk.tell("Ada", "likes", "Tea", person)
+        assert caught.value.code == "forbidden"
+    desk.tell("Ada", "likes", "Tea", OUTSIDER, space="private")
+    [row] = desk.world.sql("select s.kind from memory m join space s using (space_id)")
+    assert row["kind"] == "private"
+
+
+def test_who_brought_it_is_what_the_server_knows(desk: Desk) -> None:
+    """A caller's word for its source, and for its authority, is kept as a word."""
+    desk.remember(
+        [evidence("One.", source_type="manual", authority="authoritative")], [relation("Ada", "likes", "Tea")]
+    )
+    desk.remember(
+        [evidence("Two.", authority="inferred")], [relation("Ada", "likes", "Tea")], person=REVIEWER
+    )
+    rows = desk.world.sql(
+        "select m.origin, m.source, m.assertion_kind, m.confidence, b.source_type, b.authority"
+        " from memory m join submission b using (memory_id) order by m.content"
+    )
+    assert [tuple(row.values()) for row in rows] == [
+        ("model", "memory", "stated", 1.0, "manual", "authoritative"),
+        ("human", "manual", "inferred", 0.9, "conversation", "inferred"),
+    ]
 
 
 def test_a_reference_that_does_not_hold_is_stale_with_its_pointer(desk: Desk) -> None:
