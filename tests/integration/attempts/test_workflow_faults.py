@@ -88,10 +88,8 @@ def test_a_step_that_runs_twice_does_its_work_once(remembering: Remembering, sta
         return step(event)
 
     remembering.machine._tasks = {**remembering.machine._tasks, task: twice}
-    if state == "Check":  # the second run finds the turn's objects gone, and needs none
-        assert remembering.remember(ada()).status == 200
-    else:
-        assert remembering.remember(ada()).status == 200
+    assert remembering.remember(ada()).status == 200
+    assert remembering.objects.held == {}
     assert knowledge(remembering)["memory"] == 1
     assert len(remembering.world.sql("select 1 from exchange")) == 1
 
@@ -170,6 +168,26 @@ def test_a_check_that_lost_count_is_stopped_by_the_machine(remembering: Remember
     assert execution.states.count("CallModel") == 3
 
 
+def test_a_check_that_was_lost_before_it_cleaned_up_is_done_again(
+    remembering: Remembering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from remembrancer.flows import assess
+
+    task = "remember_check"
+    step, delete = remembering.machine._tasks[task], assess._delete
+
+    def lost(event: dict[str, Any]) -> Any:
+        monkeypatch.setattr(assess, "_delete", lambda *_: None)
+        step(event)
+        monkeypatch.setattr(assess, "_delete", delete)
+        return step(event)
+
+    remembering.machine._tasks = {**remembering.machine._tasks, task: lost}
+    remembering.assessor.script = ["{"]
+    assert remembering.remember(ada()).status == 200
+    assert len(remembering.assessor.calls) == 2 and remembering.objects.held == {}
+
+
 def test_one_item_that_is_not_safe_refuses_the_batch(remembering: Remembering) -> None:
     def rejects(conversation: Conversation) -> Answer:
         document = belief(conversation.request)
@@ -194,6 +212,7 @@ def test_a_guardrail_that_refuses_is_a_rejection(remembering: Remembering) -> No
     remembering.assessor.script = [lambda conversation: said("", stop="blocked")]
     outcome = remembering.remember(ada())
     assert (outcome.status, code(outcome.body)) == (422, "submission_policy_rejected")
+    assert [row["outcome"] for row in remembering.world.sql("select outcome from exchange")] == ["rejected"]
 
 
 def test_what_is_not_supported_is_not_stored_and_safe_evidence_is(remembering: Remembering) -> None:

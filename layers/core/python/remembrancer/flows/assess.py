@@ -7,7 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from remembrancer.domain import remember_work as work
-from remembrancer.domain.assessment import MAX_TURNS, Assessment, AssessmentRequest, Conversation, Issue
+from remembrancer.domain.assessment import MAX_TURNS, Assessment, Conversation, Issue
 from remembrancer.domain.assessment import Turn as FailedTurn
 from remembrancer.domain.assessment_validation import validate
 from remembrancer.domain.ids import parse_id
@@ -51,13 +51,11 @@ def check(services: Services, turn: Turn) -> Turn:
     """Valid: kept as a checkpoint. Not valid: the next turn of the same conversation is asked, or it was the last."""
     opened = open_attempt(services, parse_id("att", turn.attempt_id))
     with failing(services, opened):
-        row = opened.row
-        if row["assessment"] is not None:
-            return replace(turn, verdict="valid")
-        if row["turn"] == turn.turn + 1:  # checked before by a run that was lost: its request is there
-            return replace(turn, turn=turn.turn + 1)
-        if row["turn"] != turn.turn:
-            raise Problem("internal_failure")
+        in_time(services.clock, opened.deadlines.assessment)
+        before = _checked_before(opened, turn)
+        if before is not None:
+            _delete(services, opened, turn.turn)
+            return before
         asked = read_object(
             objects(services), work.key(opened.tenant_id, opened.attempt_id, turn.turn, "req")
         )
@@ -65,21 +63,23 @@ def check(services: Services, turn: Turn) -> Turn:
             read_object(objects(services), work.key(opened.tenant_id, opened.attempt_id, turn.turn, "res"))
         )
         conversation = work.read_asked(asked)
-        verdict = _judged(conversation.request, answer)
+        verdict = () if answer.stop == "blocked" else validate(conversation.request, answer.text, answer.stop)
         checked = _record(services, opened, turn, (asked, answer), conversation, verdict)
         in_time(services.clock, opened.deadlines.assessment)
         _delete(services, opened, turn.turn)
         return checked
 
 
-def _judged(request: AssessmentRequest, answer: Answer) -> Assessment | tuple[Issue, ...]:
-    """Raises Problem submission_policy_rejected when the provider itself refused the texts."""
-    if answer.stop == "blocked":
-        raise Problem(
-            "submission_policy_rejected",
-            [FieldError("/evidence", "provider_guardrail", "the model provider refuses these texts")],
-        )
-    return validate(request, answer.text, answer.stop)
+def _checked_before(opened: Opened, turn: Turn) -> Turn | None:
+    """What a run that was lost had made of this turn: it kept the answer, or left the next request."""
+    row = opened.row
+    if row["assessment"] is not None:
+        return replace(turn, verdict="valid")
+    if row["turn"] == turn.turn + 1:
+        return replace(turn, turn=turn.turn + 1)
+    if row["turn"] != turn.turn:
+        raise Problem("internal_failure")
+    return None
 
 
 def _record(
@@ -93,7 +93,7 @@ def _record(
     """The exchange as a diagnostic and what comes of it, in one transaction."""
     asked, answer = said
     issues = () if isinstance(verdict, Assessment) else verdict
-    refused = _refused(verdict) if isinstance(verdict, Assessment) else None
+    refused = _refused(answer, verdict)
     last = turn.turn == MAX_TURNS
     if issues and not last:
         following = Conversation(conversation.request, (*conversation.turns, FailedTurn(answer.text, issues)))
@@ -140,18 +140,25 @@ def _exchange(
     )
 
 
-def _refused(assessment: Assessment) -> Problem | None:
-    """One unsafe item refuses the batch."""
+def _refused(answer: Answer, verdict: Assessment | tuple[Issue, ...]) -> Problem | None:
+    """One unsafe item refuses the batch; so does a provider that will not look at it."""
+    if answer.stop == "blocked":
+        detail = "the model provider refuses these texts"
+        return _rejection([FieldError("/evidence", "provider_guardrail", detail)])
+    if not isinstance(verdict, Assessment):
+        return None
     errors = [
         FieldError(
             f"/evidence/{index}/content", finding.kind, f"at characters {finding.start} to {finding.end}"
         )
-        for index, verdict in enumerate(assessment.evidence)
-        if verdict.rejected
-        for finding in verdict.findings
+        for index, item in enumerate(verdict.evidence)
+        if item.rejected
+        for finding in item.findings
     ]
-    if not errors:
-        return None
+    return _rejection(errors) if errors else None
+
+
+def _rejection(errors: list[FieldError]) -> Problem:
     return Problem("submission_policy_rejected", errors, extensions={"reason": "rejected"})
 
 
