@@ -27,10 +27,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 from uuid import UUID, uuid4
 
+import psutil
 import psycopg
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -58,21 +60,40 @@ EXISTING = 10_000_000
 """Numbers of the sentences that are there already: none of them is written again."""
 
 
+@dataclass(frozen=True)
+class Rate:
+    """`per_s` rows a second; `cpu_ms` of this process and of PostgreSQL a row, which others on the machine
+    disturb less."""
+
+    per_s: float
+    cpu_ms: float
+
+
 class Store(Protocol):
-    """What is measured: rows a second of one round, by kind of write."""
+    """What is measured, by kind of write, in one round."""
 
     name: str
 
-    def round(self, first: int, count: int) -> dict[str, float]: ...
+    def round(self, first: int, count: int) -> dict[str, Rate]: ...
 
     def close(self) -> None: ...
 
 
-def rate(write: Callable[[], Any], count: int) -> float:
-    """Rows a second."""
-    began = time.perf_counter()
+def cpu_s(pid_file: Path) -> float:
+    """Of this process and of the server with its backends, so far."""
+    server = psutil.Process(int(pid_file.read_text().split("\n", 1)[0]))
+    times = [process.cpu_times() for process in (server, *server.children())]
+    return time.process_time() + sum(one.user + one.system for one in times)
+
+
+def rate(write: Callable[[], Any], count: int) -> Rate:
+    began, busy = time.perf_counter(), cpu_s(PID_FILES[0])
     write()
-    return count / (time.perf_counter() - began)
+    return Rate(count / (time.perf_counter() - began), (cpu_s(PID_FILES[0]) - busy) / count * 1000)
+
+
+PID_FILES: list[Path] = []
+"""Of the server that is measured."""
 
 
 class Ours:
@@ -148,7 +169,7 @@ class Ours:
             while work.step(self._worker, self.tenant_id, job_id)["more"]:
                 pass
 
-    def round(self, first: int, count: int) -> dict[str, float]:
+    def round(self, first: int, count: int) -> dict[str, Rate]:
         def structured() -> None:
             for n in range(first, first + count):
                 self.post("/v1/ingest", {"content": sentence(n)})
@@ -181,7 +202,7 @@ class Peer:
         self._store = store
         self.name = name
 
-    def round(self, first: int, count: int) -> dict[str, float]:
+    def round(self, first: int, count: int) -> dict[str, Rate]:
         def single() -> None:
             for n in range(first, first + count):
                 self._store.add("bench", [str(n)], [sentence(n)])
@@ -262,15 +283,18 @@ def stores(
             one.close()
 
 
-def measure(found: list[Store], count: int, rounds: int) -> dict[str, float]:
-    """`{store}_{kind}` -> rows a second: the median of the rounds, the first of which is not counted."""
-    seen: dict[str, list[float]] = {}
+def measure(found: list[Store], count: int, rounds: int) -> dict[str, Rate]:
+    """By `{store}_{kind}` the median of the rounds, the first of which is not counted."""
+    seen: dict[str, list[Rate]] = {}
     for number in range(rounds + 1):
         for store in found:
             for kind, value in store.round(number * 10_000, 5 if number == 0 else count).items():
                 if number:
                     seen.setdefault(f"{store.name}_{kind}", []).append(value)
-    return {name: statistics.median(values) for name, values in seen.items()}
+    return {
+        name: Rate(statistics.median(v.per_s for v in values), statistics.median(v.cpu_ms for v in values))
+        for name, values in seen.items()
+    }
 
 
 COLUMNS = (
@@ -288,29 +312,38 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--quick", action="store_true", help="2 rounds of 20 rows, 0 and 5,000 existing")
     parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--sizes", help="existing rows, by commas")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     count, rounds = (20, 2) if options.quick else (30, ROUNDS)
     sizes = (0, 5_000) if options.quick else (0, 10_000, 100_000)
+    if options.sizes:
+        sizes = tuple(map(int, options.sizes.split(",")))
     embedder = OnnxEmbedder(ensure(), threads=1)
     vectors = pool(embedder)
     metrics: dict[str, float] = {}
-    print("rows a second, median of", rounds, "rounds")
+    print("rows a second (CPU ms a row, with PostgreSQL's), median of", rounds, "rounds")
     print(f"{'existing':>9}" + "".join(f"{name.replace('_', ' '):>26}" for name in COLUMNS), flush=True)
     with tempfile.TemporaryDirectory(prefix="rem-ingest-") as name:
         folder = Path(name)
         folder.chmod(0o755)
         with Server(folder / "data") as server:
+            PID_FILES.append(server.data_dir / "postmaster.pid")
             for size in sizes:
                 with stores(server, embedder, vectors, size, folder, peered=not options.no_peers) as found:
                     measured = measure(found, count, rounds)
-                metrics |= {f"{kind}_rows_per_s_{size}": round(value, 2) for kind, value in measured.items()}
-                cells = (f"{measured[name]:.1f}" if name in measured else "-" for name in COLUMNS)
+                for kind, value in measured.items():
+                    metrics[f"{kind}_rows_per_s_{size}"] = round(value.per_s, 2)
+                    metrics[f"{kind}_cpu_ms_{size}"] = round(value.cpu_ms, 2)
+                cells = (
+                    f"{measured[name].per_s:.1f} ({measured[name].cpu_ms:.1f})" if name in measured else "-"
+                    for name in COLUMNS
+                )
                 print(f"{size:>9,}" + "".join(f"{cell:>26}" for cell in cells), flush=True)
-    metrics["rows_per_s"] = metrics["ours_structured_rows_per_s_0"]
+    metrics["rows_per_s"] = metrics[f"ours_structured_rows_per_s_{sizes[0]}"]
     for peer in ("mem0", "postgresstore"):
-        if f"{peer}_structured_rows_per_s_0" in metrics:
-            metrics[f"{peer}_rows_per_s"] = metrics[f"{peer}_structured_rows_per_s_0"]
+        if f"{peer}_structured_rows_per_s_{sizes[0]}" in metrics:
+            metrics[f"{peer}_rows_per_s"] = metrics[f"{peer}_structured_rows_per_s_{sizes[0]}"]
     metrics["slowdown_100k"] = round(
         metrics["rows_per_s"] / metrics[f"ours_structured_rows_per_s_{sizes[-1]}"], 3
     )

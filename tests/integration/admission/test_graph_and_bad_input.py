@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.integration.admission.conftest import markdown, reached
 from tests.integration.probe import counts
-from tests.integration.world import AGENT, Reply, World
+from tests.integration.world import AGENT, OTHER_AGENT, Reply, World, new_world
 
 
 def ingest(world: World, content: str, **more: Any) -> Reply:
@@ -176,6 +177,22 @@ def test_a_memory_takes_a_window_only_while_it_holds(world: World) -> None:
     assert world.call(AGENT, "GET", f"/v1/memories/{now}?at=2015-01-01T00:00:00Z").status == 404
     # A sentence about the past stays findable today.
     assert world.call(AGENT, "GET", f"/v1/memories/{past}").json["valid_to"] is None
+
+
+def test_a_duplicate_is_one_of_the_same_space_and_tenant(world: World, tmp_path: Path) -> None:
+    """Whether a text is known elsewhere is not told."""
+    text = "Xenia keeps bees on the roof."
+    shared = world.ingest(text)["memory_id"]
+    again = world.ingest(text, OTHER_AGENT)
+    assert again["duplicate"] and again["memory_id"] == shared
+    own = [world.ingest(text, person, target_space="private") for person in (AGENT, OTHER_AGENT)]
+    assert [one["duplicate"] for one in own] == [False, False]
+    assert len({shared, *(one["memory_id"] for one in own)}) == 3
+    elsewhere = new_world(world.database, world.embedder, tmp_path, suffix="-bees", name="bees")
+    try:
+        assert elsewhere.ingest(text)["duplicate"] is False
+    finally:
+        elsewhere.close()
 
 
 def test_a_megabyte_on_one_line_is_a_job_in_time(world: World) -> None:

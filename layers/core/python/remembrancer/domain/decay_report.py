@@ -21,7 +21,7 @@ def to_html(document: Mapping[str, Any]) -> str:
     sections = [
         _section(
             f"Decayed: {REASONS[reason]}",
-            f"{counts['decayed'].get(reason, 0)} memories that recall no longer returns.",
+            f"{_memories(counts['decayed'].get(reason, 0))} that recall no longer returns.",
             [row for row in document["decayed"] if row["retention_reason"] == reason],
             counts["decayed"].get(reason, 0),
         )
@@ -30,7 +30,7 @@ def to_html(document: Mapping[str, Any]) -> str:
     sections.append(
         _section(
             f"Expiring before {_day(document['until'])}",
-            f"{sum(counts['expiring'].values())} memories that will decay unless they are renewed.",
+            f"{_memories(sum(counts['expiring'].values()))} that will decay unless renewed.",
             document["expiring"],
             sum(counts["expiring"].values()),
         )
@@ -89,3 +89,7 @@ _STYLE = (
     "thead th{border-bottom:2px solid #59636e}code{font-size:.85em}"
     "@media (prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}th,td{border-color:#30363d}}"
 )
+
+
+def _memories(count: int) -> str:
+    return "1 memory" if count == 1 else f"{count} memories"
