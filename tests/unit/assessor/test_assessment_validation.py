@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -303,9 +303,12 @@ def test_what_is_no_answer_is_not_searched_for_one(text: str, code: str) -> None
     assert isinstance(found, tuple) and [issue.code for issue in found] == [code]
 
 
-def test_an_answer_that_was_cut_off_is_not_read_even_when_it_parses() -> None:
-    found = validate(a.request(), a.text(a.answer()), "truncated")
-    assert isinstance(found, tuple) and [issue.code for issue in found] == ["truncated"]
+@pytest.mark.parametrize("stop", ["truncated", "malformed"])
+def test_an_answer_that_did_not_end_well_is_not_read_even_when_it_parses(
+    stop: Literal["truncated", "malformed"],
+) -> None:
+    found = validate(a.request(), a.text(a.answer()), stop)
+    assert isinstance(found, tuple) and [issue.code for issue in found] == [stop]
 
 
 def test_a_rejection_carries_the_spans_of_what_is_unsafe() -> None:

@@ -50,6 +50,7 @@ Stop = Literal["complete", "truncated", "malformed", "blocked"]
 _KEY = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _DETAILS = {
     "truncated": "The answer was cut off at the output limit; say it in fewer words, all of it.",
+    "malformed": "The answer did not end as an answer does; give it again, as text.",
     "too_long": "The answer is longer than is read.",
     "not_json": "The answer must be one JSON object and nothing else: no prose, no code fence.",
     "too_deep": "The answer is nested too deeply.",
@@ -107,12 +108,12 @@ def validate(
 ) -> Assessment | tuple[Issue, ...]:
     """The assessment, or what is wrong with the answer: 1 to 100 issues in the order of the answer.
 
-    Complete: a fault in one place hides none in another. An answer that was cut off is never read. `blocked`
-    is the caller's to handle (domain/ports.Answer) and counts as an answer that is not JSON here.
+    Complete: a fault in one place hides none in another. An answer that was cut off, or ended otherwise, is
+    never read. `blocked` is the caller's to handle (domain/ports.Answer) and counts as an answer that is not JSON here.
     """
     issues = _Issues()
-    if stop == "truncated":
-        issues.add("", "truncated")
+    if stop in ("truncated", "malformed"):
+        issues.add("", stop)
         return issues.first()
     document = _parse(answer_text, issues)
     if document is None:
