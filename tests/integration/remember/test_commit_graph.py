@@ -185,6 +185,18 @@ def test_a_value_is_the_same_in_another_unit_and_kept_as_it_was_written(desk: De
     again = split(desk.tell("Ada", "ran", {"type": "number", "value": "5000.0", "unit": "metres"}))
     assert run["object"]["value"] == {"type": "number", "value": "5000", "unit": "meter", "original": "5 km"}
     assert again["relationship_id"] == run["relationship_id"]
+    assert again["object"] == run["object"]
+    split(
+        desk.tell(
+            "Ada",
+            "ran",
+            {"type": "number", "value": 5, "unit": "km"},
+            valid_to="2024-01-01T00:00:00Z",
+            text="X.",
+        )
+    )
+    rows = desk.world.sql("select version, value_original from relationship order by version")
+    assert [row["value_original"] for row in rows] == ["5 km"] * len(rows)
     cost = split(desk.tell("Ada", "paid", {"type": "number", "value": 5, "unit": "EUR"}))
     assert cost["object"]["value"] == {"type": "number", "value": "5", "unit": "EUR", "original": "5"}
 

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from remembrancer.domain.assessment import Assessment, Register, ValueView
-from remembrancer.domain.digests import content_sha
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.memory import NewMemory, Passages, origin_of
 from remembrancer.domain.problems import FieldError, Problem
 from remembrancer.domain.remember_facts import (
-    Contradiction,
     Correction,
     Fact,
     Ledger,
@@ -29,7 +27,6 @@ from remembrancer.domain.remember_plan import (
     Context,
     EdgePlan,
     Endpoint,
-    EntityCandidate,
     Plan,
     Target,
     evidence_key,
@@ -37,14 +34,13 @@ from remembrancer.domain.remember_plan import (
     text_keys,
     text_sha,
 )
-from remembrancer.domain.remember_requests import CONTRACT_VERSION, RememberRequest
+from remembrancer.domain.remember_requests import RememberRequest
 from remembrancer.domain.scoring import confidence
 from remembrancer.domain.time_rules import Window
 from remembrancer.domain.units import in_base_unit
-from remembrancer.flows import render
 from remembrancer.flows.admit import DEFAULT_DOMAIN
-from remembrancer.flows.instants import instant
 from remembrancer.flows.remember_context import allowed_context, bearing, check_vectors, space_of
+from remembrancer.flows.remember_result import Opened, Told, result
 from remembrancer.store import centroids, conflicts, memories, remember_read, remember_write
 from remembrancer.store.database import Row, Unit
 from remembrancer.store.locks import lock
@@ -95,10 +91,6 @@ def commit(unit: Unit, work: Work) -> Committed:
         raise Problem("commit_conflict")
     check_vectors(work.vectors, {index: item.passages for index, item in enumerate(context.evidence)})
     return _Commit(unit, work, plan(context, work.assessment)).run()
-
-
-Opened = tuple[UUID, Contradiction]
-"""A conflict and what it is about."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +169,7 @@ class _Commit:
         self._register(predicates)
         ledger, facts = self._say(said, stored, predicates.known)
         opened = self._write_facts(ledger)
-        document = self._document(facts, predicates.known, opened)
+        document = result(self._unit, self._space_id, self._told(facts, predicates.known, opened))
         self._read_back(facts)
         self._audit(document, opened)
         return Committed(document, sorted(self._spoken_of()))
@@ -558,132 +550,27 @@ class _Commit:
         return opened
 
     # The result ----------------------------------------------------------------------------------------------
-    def _document(
-        self,
-        facts: Sequence[Fact],
-        predicates: Mapping[str, tuple[str, str]],
-        opened: Sequence[Opened],
-    ) -> dict[str, Any]:
-        return {
-            "contract_version": CONTRACT_VERSION,
-            "attempt_id": format_id("att", self._work.attempt_id),
-            "state": "completed",
-            "evidence": [self._item(index) for index in range(len(self._request.evidence))],
-            "relationships": self._relationships(facts, predicates),
-            "errors": [],
-            "warnings": self._warnings(facts, opened),
-            "correlation_id": self._work.correlation_id,
+    def _told(
+        self, facts: Sequence[Fact], predicates: Mapping[str, tuple[str, str]], opened: Sequence[Opened]
+    ) -> Told:
+        superseded: dict[int, list[UUID]] = {
+            index: [target.memory_id for target in item.supersedes]
+            for index, item in enumerate(self._context.evidence)
         }
-
-    def _item(self, index: int) -> dict[str, Any]:
-        submission = self._submissions[index]
-        reused = self._reused.get(index)
-        superseded = [target.memory_id for target in self._context.evidence[index].supersedes]
-        superseded += [memory_id for memory_id, gone in self._gone.items() if gone.item == index]
-        reason = None
-        if reused is not None:
-            reason = "exact_duplicate" if reused.same_bytes else "semantic_duplicate"
-        return {
-            "index": index,
-            "disposition": "stored" if reused is None else "reused",
-            "evidence_id": format_id("mem", submission.memory_id),
-            "occurrence_id": format_id("occ", submission.occurrence_id),
-            "content_hash": content_sha(submission.evidence.content).hex(),
-            "superseded_ids": [format_id("mem", memory_id) for memory_id in sorted(superseded)],
-            "reason": reason,
-        }
-
-    def _relationships(
-        self, facts: Sequence[Fact], predicates: Mapping[str, tuple[str, str]]
-    ) -> list[dict[str, Any]]:
-        entities = self._shown_entities(facts)
-        results: list[dict[str, Any]] = []
-        for index, sent in enumerate(self._request.relationships):
-            missing = self._plan.not_stored.get(index)
-            splits = [
-                self._split(self._plan.edges[place], facts[place], entities, predicates)
-                for place in self._edges.get(index, ())
-            ]
-            result: dict[str, Any] = {
-                "ref": sent.ref,
-                "disposition": "stored" if missing is None else "not_stored",
-                "reason": None if missing is None else missing.reason,
-                "splits": splits,
-            }
-            if missing is not None and missing.candidates:
-                result["candidates"] = [self._candidate(candidate) for candidate in missing.candidates]
-            results.append(result)
-        return results
-
-    def _split(
-        self,
-        edge: EdgePlan,
-        fact: Fact,
-        entities: Mapping[UUID, dict[str, Any]],
-        predicates: Mapping[str, tuple[str, str]],
-    ) -> dict[str, Any]:
-        said = fact.statement
-        window = fact.window or fact.kept or Window()
-        kind, cardinality = predicates[edge.predicate]
-        value = None
-        if said.value is not None:
-            value = {
-                "type": said.value.type,
-                "value": said.value.canonical,
-                "unit": said.value.unit,
-                "original": fact.original,
-            }
-        return {
-            "relationship_id": format_id("rel", fact.relationship_id),
-            "version": fact.final_version,
-            "subject": entities[said.subject_id],
-            "predicate": {"key": edge.predicate, "kind": kind, "cardinality": cardinality},
-            "object": {"entity": None, "value": value}
-            if said.object_id is None
-            else {"entity": entities[said.object_id], "value": None},
-            "polarity": said.polarity,
-            "valid_from": instant(window.start),
-            "valid_to": instant(window.end),
-            "supports": [
-                {
-                    "evidence_index": span.item,
-                    "evidence_id": format_id("mem", self._submissions[span.item].memory_id),
-                    "occurrence_id": format_id("occ", self._submissions[span.item].occurrence_id),
-                    "start": span.start,
-                    "end": span.end,
-                }
-                for span in edge.supports
-            ],
-        }
-
-    def _shown_entities(self, facts: Sequence[Fact]) -> dict[UUID, dict[str, Any]]:
-        said = [fact.statement for fact in facts]
-        ids = {one for s in said for one in (s.subject_id, s.object_id) if one is not None}
-        return {
-            entity_id: self._entity(entity_id, row["name"], row["kind"])
-            for entity_id, row in remember_read.entities(self._unit, self._space_id, ids).items()
-        }
-
-    def _candidate(self, candidate: EntityCandidate) -> dict[str, Any]:
-        aliases = render.clean(list(candidate.aliases), reveal_pii=self._unit.principal.sees_pii)
-        return {**self._entity(candidate.entity_id, candidate.name, candidate.kind), "aliases": aliases}
-
-    def _entity(self, entity_id: UUID, name: str, kind: str) -> dict[str, Any]:
-        shown = render.clean(name, reveal_pii=self._unit.principal.sees_pii)
-        return {"entity_id": format_id("ent", entity_id), "name": shown, "kind": kind}
-
-    def _warnings(self, facts: Sequence[Fact], opened: Sequence[Opened]) -> list[dict[str, Any]]:
-        """A conflict that was opened, at the relationship that brought it: for review, nothing was overwritten."""
-        brought = {fact.relationship_id: place for place, fact in reversed(list(enumerate(facts)))}
-        return [
-            {
-                "code": "conflict",
-                "pointer": f"/relationships/{self._plan.edges[brought[found.fact.relationship_id]].proposal}",
-                "reason": found.reason,
-                "conflict_id": format_id("con", conflict_id),
-            }
-            for conflict_id, found in opened
-        ]
+        for memory_id, gone in self._gone.items():
+            superseded[gone.item].append(memory_id)
+        return Told(
+            attempt_id=self._work.attempt_id,
+            correlation_id=self._work.correlation_id,
+            request=self._request,
+            plan=self._plan,
+            submissions=self._submissions,
+            reused={index: reused.same_bytes for index, reused in self._reused.items()},
+            superseded=superseded,
+            facts=facts,
+            predicates=predicates,
+            opened=opened,
+        )
 
     def _spoken_of(self) -> set[UUID]:
         """The memories whose erasure erases the result."""
@@ -731,7 +618,9 @@ def _value(view: ValueView) -> tuple[Value, str]:
 
 def _fact(row: Row) -> Fact:
     window = Window(row["valid_from"], row["valid_to"])
-    return Fact.of_store(row["relationship_id"], row["owner_id"], row["version"], _statement(row), window)
+    fact = Fact.of_store(row["relationship_id"], row["owner_id"], row["version"], _statement(row), window)
+    fact.original = row["value_original"]
+    return fact
 
 
 def _statement(row: Row) -> Statement:
