@@ -16,8 +16,8 @@ from remembrancer.domain import remember_work as work
 from remembrancer.domain.ports import Clock, ObjectStore
 from remembrancer.domain.principal import Credential
 from remembrancer.domain.problems import Problem
-from remembrancer.domain.remember_requests import RememberRequest
 from remembrancer.domain.remember_limits import Deadlines
+from remembrancer.domain.remember_requests import RememberRequest
 from remembrancer.flows.context import Services
 from remembrancer.flows.remember_end import end
 from remembrancer.store import attempts
