@@ -96,7 +96,8 @@ _DETAILS = {
     "predicate_exact": "An offered predicate has the proposed key or alias; choose it.",
     "predicate_exists": "An active predicate has this key or alias; choose it where it is offered.",
     "predicate_key": "A key is snake_case of at most 64 characters, beginning with a letter.",
-    "predicate_kinds": "The predicate does not take a subject or an object of this kind.",
+    "predicate_kinds": "The predicate does not take a subject or an object of this kind; if no other may be chosen,"
+    " the proposal is not supported.",
     "predicate_contradicts": "The same key is registered differently elsewhere in the answer.",
 }
 
