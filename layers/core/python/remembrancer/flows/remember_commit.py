@@ -38,10 +38,10 @@ from remembrancer.domain.remember_requests import RememberRequest
 from remembrancer.domain.scoring import confidence
 from remembrancer.domain.time_rules import Window
 from remembrancer.domain.units import in_base_unit
-from remembrancer.flows.admit import DEFAULT_DOMAIN
 from remembrancer.flows.remember_context import allowed_context, bearing, check_vectors, space_of
 from remembrancer.flows.remember_result import Opened, Told, result
 from remembrancer.store import centroids, conflicts, memories, remember_read, remember_write
+from remembrancer.store.centroids import UNROUTED
 from remembrancer.store.database import Row, Unit
 from remembrancer.store.locks import lock
 from remembrancer.store.remember_write import Submission
@@ -238,7 +238,7 @@ class _Commit:
         decision."""
         evidence = self._request.evidence
         keys = {
-            index: text_keys(self._space_id, self._owner_id, evidence[index].content, DEFAULT_DOMAIN)
+            index: text_keys(self._space_id, self._owner_id, evidence[index].content, UNROUTED)
             for index, item in enumerate(self._context.evidence)
             if item.exact is None
         }
@@ -286,7 +286,7 @@ class _Commit:
         at_least = self._unit.principal.settings.route_at
         domains = centroids.nearest(self._unit, self._space_id, passages, at_least)
         rows = [
-            self._memory(index, source, texts, domain or DEFAULT_DOMAIN)
+            self._memory(index, source, texts, domain or UNROUTED)
             for index, texts, domain in zip(new, passages, domains, strict=True)
         ]
         occurrences = memories.insert_many(self._unit, rows, self._work.correlation_id)

@@ -51,10 +51,10 @@ from remembrancer.domain.remember_plan import (
 )
 from remembrancer.domain.remember_requests import EntityRef, EvidenceIn, RelationshipIn, RememberRequest
 from remembrancer.domain.values import canonical_value
-from remembrancer.flows.admit import DEFAULT_DOMAIN
 from remembrancer.flows.index import Text, cut_text
 from remembrancer.flows.instants import instant
 from remembrancer.store import remember_read
+from remembrancer.store.centroids import UNROUTED
 from remembrancer.store.database import Row, Unit
 
 if TYPE_CHECKING:
@@ -138,11 +138,7 @@ def _repeated(evidence: Sequence[EvidenceIn]) -> dict[int, int]:
 
 def _stored_texts(unit: Unit, request: RememberRequest, space_id: UUID) -> dict[str, Target]:
     owner_id = unit.principal.principal_id
-    keys = {
-        key
-        for item in request.evidence
-        for key in text_keys(space_id, owner_id, item.content, DEFAULT_DOMAIN)
-    }
+    keys = {key for item in request.evidence for key in text_keys(space_id, owner_id, item.content, UNROUTED)}
     found: dict[str, Target] = {}
     for row in remember_read.same_text(unit, space_id, owner_id, keys):
         found.setdefault(row["content"], Target(row["memory_id"], row["version"]))
