@@ -125,6 +125,14 @@ def test_near_misses_are_not_supported(text: str, subject: str, predicate: str, 
     assert not stored(text, subject, predicate, target)
 
 
+def test_a_place_that_is_named_is_nobody_whom_a_pronoun_means() -> None:
+    text = "Tomas Lind works at Brightwater. He reports to Ines Duarte."
+    assert stored(text, "Tomas Lind", "reports_to", "Ines Duarte")
+    assert not stored(
+        text.replace("at Brightwater", "with Brightwater"), "Tomas Lind", "reports_to", "Ines Duarte"
+    )
+
+
 def test_a_name_may_not_bring_its_own_sentence() -> None:
     """A hostile subject name that reads like the fact it wants believed."""
     name = "Bert works at Globex. Bert"

@@ -609,7 +609,7 @@ def _only_meant(statement: _Statement, mention: MentionView, names: Sequence[tup
     if rest[:1] and rest[0] in lexicon.BE:
         return True  # `Orion is our new search service`: what is said to be it is no other thing
     if personal:
-        return not any(_is_person(word) for word in (words[index] for index in others))
+        return not any(_is_person(words[index]) for index in others if matches[index][0][:1].islower())
     return not any(
         word not in lexicon.CLOSED_CLASS and word not in lexicon.RELATIVE_TIME and not word.endswith("ly")
         for word in rest[1:]
