@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -105,11 +105,19 @@ class Found:
 
 def search(unit: Unit, asking: Asking, filters: Filters) -> Found:
     """The candidates of the vector, the lexical and the graph leg, each under the filters and the visibility."""
+    counts = _counts(unit, filters, _parameters(unit, asking, filters))
+    # What holds nothing costs nothing: most private spaces, in the plan and in the look-up of terms.
+    held = {space: count for space, count in zip(filters.spaces, counts, strict=True) if count}
+    if not held:
+        return Found([], 0, [0] * len(asking.forms), True)
+    # Row level security names the visible spaces already: naming them again would square their share of the rows
+    # in the planner's estimate.
+    every = set(filters.spaces) == set(unit.principal.visible_spaces)
+    filters = replace(filters, spaces=tuple(held))
     parameters = _parameters(unit, asking, filters)
-    counts = _counts(unit, filters, parameters)
     if sum(counts) <= EXACT_MAX:
-        return _exact(unit, asking, filters, parameters)
-    return _indexed(unit, asking, filters, parameters, [count > EXACT_MAX for count in counts])
+        return _exact(unit, asking, filters, parameters, every=every)
+    return _indexed(unit, asking, filters, parameters, [count > EXACT_MAX for count in held.values()])
 
 
 _NARROW = """
@@ -236,11 +244,10 @@ near as (
 )"""
 
 
-def _exact(unit: Unit, asking: Asking, filters: Filters, parameters: Mapping[str, Any]) -> Found:
+def _exact(
+    unit: Unit, asking: Asking, filters: Filters, parameters: Mapping[str, Any], *, every: bool
+) -> Found:
     """Every passage is compared; the statistics are those of what this reader sees at this moment."""
-    # Row level security names the visible spaces already: naming them again would square their share of the rows
-    # in the planner's estimate.
-    every = set(filters.spaces) == set(unit.principal.visible_spaces)
     within = "" if every else "and m.space_id = any (%(spaces)s::uuid[])"
     rows = unit.rows(
         f"""
