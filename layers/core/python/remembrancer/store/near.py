@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 VECTORS = 256
 """Of one statement: a text of a million characters has thousands of passages."""
-EXACT_MAX = 500
+EXACT_MAX = 100
 """Up to so many passages of the space every one is compared; above, the index of vectors is asked."""
 
 
