@@ -259,6 +259,7 @@ def peer_p50(
     """PostgresStore with as many rows, loaded past its interface, indexed by its own set-up."""
     store = peers.PostgresStore(url, embedder)
     with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("truncate store cascade")
         connection.execute("drop index if exists store_vectors_embedding_idx")
         for prefix, rows in (("mine", tenant.rows), ("others", others)):
             connection.execute(
@@ -269,7 +270,8 @@ def peer_p50(
             connection.execute(
                 "insert into store_vectors (prefix, key, field_name, embedding)"
                 " select %s, made.n::text, 'text', l2_normalize(a.v + b.v) from generate_series(1, %s) made(n)"
-                " join direction a on a.n = 1 + (made.n::bigint * 7919) %% 2000 join noise b on b.n = 1 + made.n %% 1999",
+                " join direction a on a.n = 1 + (made.n::bigint * 7919) %% 2000"
+                " join noise b on b.n = 1 + made.n %% 1999",
                 (prefix, rows),
             )
         connection.execute(
