@@ -60,6 +60,11 @@ def plant(world: World, subject: str) -> None:
         ("/v1/ingest/memory", f"## [ 2024-05-01 ] Day\nBlock {CANARY}.\n"),
     ):
         assert world.call(AGENT, "POST", path, {"content": content, **of}).status == 201
+    record = {
+        "body": {"text": f"Record {CANARY}.", "structured": {"title": f"Title {CANARY}", **of}},
+        "scope": {"visibility": "shared"},
+    }
+    assert world.call(AGENT, "POST", "/v1/ingest/ump", {"records": [record]}).status == 201
     staged = world.call(AGENT, "POST", "/v1/ingest", {"content": long_text(CANARY), **of}, key="staged")
     assert staged.status == 202, staged.text
     assert everywhere(world, f"about {CANARY}") != []
@@ -72,7 +77,7 @@ def test_a_subject_leaves_every_space_and_every_path(world: World) -> None:
     before = counts(world)
     dry = done(purge(world, data_subject=SPELLED, dry_run=True))
     assert changed(before, counts(world)).keys() == {"audit_event", "nonce"}
-    assert len(dry["erased"]) == 6 and dry["counts"]["proposal"] == 3 and dry["counts"]["job_item"] == 1
+    assert len(dry["erased"]) == 7 and dry["counts"]["proposal"] == 3 and dry["counts"]["job_item"] == 1
     gone = done(purge(world, data_subject=SPELLED, key="purge-1"))
     assert (gone["counts"], gone["erased"]) == (dry["counts"], dry["erased"])
     assert gone["selector"] == "data_subject" and gone["held"] == gone["not_found"] == []
