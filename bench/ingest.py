@@ -271,6 +271,10 @@ def stores(
         url = server.url(OWNER, f"{name}_{size}")
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("create extension if not exists vector")
+            # mem0 leaves a transaction open behind a read, and waits while the others have their turn.
+            connection.execute(
+                f'alter database "{name}_{size}" set idle_in_transaction_session_timeout = 0'.encode()
+            )
         # One of its own: ours remembers the texts it has just embedded, and these are the same.
         store = make(url, OnnxEmbedder(embedder.model_dir, threads=1))
         store.add("bench", ["-1"], [sentence(EXISTING - 1)])
