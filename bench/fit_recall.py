@@ -36,7 +36,7 @@ from remembrancer.flows.context import Services
 from remembrancer.flows.recall import Ranked
 from remembrancer.store.migrate import migrate
 
-LOST = 0.04
+LOST = 0.045
 """Recall given up for abstention, as a share: less than the five points that are allowed, since what was fitted loses
 more on what is new."""
 WEIGHTS = Path(__file__).parent.parent / "layers/core/python/remembrancer/domain/recall_weights.py"
