@@ -26,7 +26,7 @@ def import_folder(api: Api, folder: Path) -> None:
     began = time.monotonic()
     parts = 0
     for name, text in files.items():
-        said = _import(api, name, text, lambda done, total, name=name: say(f"   {name}: {done} of {total}"))
+        said = _import(api, name, text, _progress_of(name))
         parts += len(said["items"])
         need(_statuses(said)["stored"] == len(said["items"]), f"{name} was not stored whole")
         say(f"{name}: {_told(said)}")
@@ -38,6 +38,10 @@ def import_folder(api: Api, folder: Path) -> None:
     changed = _import(api, "garden.md", text)
     need(_statuses(changed)["stored"] == len(changed["retired"]) == 1, "the diff is not one part")
     say(f"garden.md with another timer: {_told(changed)}, {len(changed['retired'])} retired")
+
+
+def _progress_of(name: str) -> Callable[[int, int], None]:
+    return lambda done, total: say(f"   {name}: {done} of {total}")
 
 
 def _journal() -> str:

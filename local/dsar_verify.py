@@ -62,6 +62,6 @@ def _buried(said: dict[str, Any], files: Sequence[Path]) -> bool:
         for one in json.loads(line)["tombstones"]
         if one["job_id"] == said["job_id"]
     ]
-    agrees = said["tombstones"] == {"count": len(macs), "root": tombstone_root(macs)}
+    agrees: bool = said["tombstones"] == {"count": len(macs), "root": tombstone_root(macs)}
     print(f"tombstones: {len(macs)}, {'as certified' if agrees else 'NOT as certified'}")
     return agrees
