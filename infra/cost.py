@@ -11,7 +11,15 @@ import sys
 from dataclasses import dataclass
 
 from functions import manifest
-from infra.metrics import CHAIN_BROKEN, OUTBOX_AGE, QUARANTINED, SCREENED
+from infra.metrics import (
+    CHAIN_BROKEN,
+    EMITTED,
+    OUTBOX_AGE,
+    QUARANTINED,
+    RATE_LIMITED,
+    SCREENED,
+    SIGNATURE_REFUSED,
+)
 from infra.settings import InvalidProfile, Profile, load_profile
 
 HOURS = 730.0
@@ -78,7 +86,8 @@ LOADS = (
 
 def quantities(profile: Profile) -> dict[str, float]:
     """What is paid for by being there; a test compares it with the template."""
-    metrics = len(manifest.FUNCTIONS) + 3 * len(manifest.MACHINES) + 1 + len(CHAIN_BROKEN.emitted_by)
+    metrics = len(manifest.FUNCTIONS) + 3 * len(manifest.MACHINES) + 1
+    metrics += sum(len(metric.emitted_by) for metric in (CHAIN_BROKEN, RATE_LIMITED, SIGNATURE_REFUSED))
     if profile.all_alarms:
         metrics += len(manifest.FUNCTIONS) + 3 + 2
         metrics += len(QUARANTINED.emitted_by) + len(SCREENED.emitted_by) + len(OUTBOX_AGE.emitted_by) - 1
@@ -95,7 +104,7 @@ def quantities(profile: Profile) -> dict[str, float]:
 def idle(profile: Profile) -> dict[str, float]:
     """Dollars a month without a single request, by part."""
     count = quantities(profile)
-    emitted = sum(len(metric.emitted_by) for metric in (SCREENED, QUARANTINED, CHAIN_BROKEN, OUTBOX_AGE))
+    emitted = sum(len(metric.emitted_by) for metric in EMITTED)
     pauses = profile.auto_pause_s is not None
     acu_hours = 30 * WAKE_ACU_HOURS if pauses else profile.min_acu * count["instances"] * HOURS
     runs = {

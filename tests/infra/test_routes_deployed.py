@@ -77,6 +77,9 @@ def test_only_the_gateway_may_call_functions_with_routes(stack: Synthesized) -> 
         if function.routes:
             assert [p["Principal"] for p in given] == ["apigateway.amazonaws.com"], function.name
             assert "execute-api" in json.dumps(given[0]["SourceArn"])
+        elif function.name == "remember_failed":  # EventBridge tells of executions that no Catch sees
+            assert [p["Principal"] for p in given] == ["events.amazonaws.com"]
+            assert "RememberEnded" in json.dumps(given[0]["SourceArn"])
         elif function.name != "pre_token":
             assert given == [], function.name
 
