@@ -60,11 +60,11 @@ class Server:
                     for name, value in {"Content-Type": "application/json", **reply.headers}.items():
                         self.send_header(name, value)
                     self.send_header("Content-Length", str(len(reply.body)))
+                    self.send_header("Connection", "close")  # else the next call may meet the closing
                     self.end_headers()
                     self.wfile.write(reply.body[: len(reply.body) // 2] if reply.cut else reply.body)
                 except (BrokenPipeError, ConnectionResetError):
                     pass  # the client waited no longer
-                self.close_connection = True
 
             def log_message(self, *_: object) -> None:
                 pass

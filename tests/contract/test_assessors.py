@@ -16,12 +16,13 @@ import pytest
 
 from remembrancer.adapters import assessors
 from remembrancer.adapters.assessors import bedrock, openai
-from remembrancer.domain.assessment import MAX_TURNS, Assessment, AssessmentRequest, Conversation, Issue, Turn
+from remembrancer.domain.assessment import Assessment, AssessmentRequest, Conversation, Issue, Turn
 from remembrancer.domain.assessment_prompt import system_prompt
 from remembrancer.domain.assessment_rules import assess
 from remembrancer.domain.assessment_schema import ANSWER_SCHEMA
 from remembrancer.domain.assessment_validation import validate
 from remembrancer.domain.ports import Assessor, ProviderUnavailable
+from remembrancer.domain.remember_limits import MAX_TURNS
 from remembrancer.settings import Settings, SettingsError
 from tests import assessments as a
 from tests.contract.providers import CANARY, BedrockWire, OpenAiWire, Reply, Server, Wire

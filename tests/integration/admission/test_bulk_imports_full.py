@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -75,6 +76,7 @@ def test_a_folder_of_two_thousand_parts(world: World, interrupted: Callable[[str
     print(f"{FILES * PARTS} parts in {time.perf_counter() - began:.1f} s, two interruptions a file")
 
 
+@pytest.mark.skipif("REM_FULL" not in os.environ, reason="takes minutes: REM_FULL=1 runs it")
 def test_a_file_of_five_thousand_records(world: World, interrupted: Callable[[str], dict[str, Any]]) -> None:
     records = [
         {"body": {"text": f"Barrel {n} was filled by cooper {n % 17}."}, "scope": {"visibility": "shared"}}

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from remembrancer.api.preferences import request_deadline, wait_of
 from remembrancer.api.tasks import task
-from remembrancer.domain import remember_work
+from remembrancer.domain import attempt_objects, remember_work
 from remembrancer.domain.assessment import AssessmentRequest, Conversation, EvidenceView, Issue, Turn
 from remembrancer.domain.digests import request_hash
 from remembrancer.domain.ports import Answer, ProviderUnavailable
@@ -225,7 +225,7 @@ def test_what_is_handed_on_comes_back_whatever_it_holds() -> None:
 
 
 def test_the_bucket_has_one_place_a_turn_and_a_side() -> None:
-    keys = remember_work.keys(UUID(int=1), UUID(int=2))
+    keys = attempt_objects.keys(UUID(int=1), UUID(int=2))
     assert len(set(keys)) == 6 and all(
         key.startswith(f"attempts/{UUID(int=1)}/{UUID(int=2)}/") for key in keys
     )

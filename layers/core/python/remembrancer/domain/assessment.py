@@ -36,7 +36,6 @@ MAX_SPLITS = 50
 MAX_SUPPORTS = 20
 MAX_FINDINGS = 20
 MAX_ISSUES = 100
-MAX_TURNS = 3
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+MAX_TURNS = 3
+"""Model calls of one attempt."""
 TOTAL = timedelta(seconds=180)
 ASSESSMENT = timedelta(seconds=160)
 EMBEDDING_ENDS = timedelta(seconds=170)

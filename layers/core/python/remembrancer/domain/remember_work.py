@@ -5,29 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
-from uuid import UUID
+from typing import Any, Literal
 
-from remembrancer.domain.assessment import MAX_TURNS, Conversation
+from remembrancer.domain.assessment import Conversation
 from remembrancer.domain.ports import Answer
 
-PREFIX = "attempts/"
-"""What is left under it is removed after a day."""
 MEDIA_TYPE = "application/json"
-Side = Literal["req", "res"]
 _STOPS = ("complete", "truncated", "malformed", "blocked")
-
-
-def key(tenant_id: UUID, attempt_id: UUID, turn: int, side: Side) -> str:
-    """Where a turn's request or answer lies: the model's caller may reach nothing else."""
-    return f"{PREFIX}{tenant_id}/{attempt_id}/{turn}.{side}"
-
-
-def keys(tenant_id: UUID, attempt_id: UUID) -> list[str]:
-    """Everything that an attempt may have left there."""
-    return [
-        key(tenant_id, attempt_id, turn, side) for turn in range(1, MAX_TURNS + 1) for side in get_args(Side)
-    ]
 
 
 def asked(conversation: Conversation) -> bytes:

@@ -7,12 +7,14 @@ from datetime import datetime
 from uuid import UUID
 
 from remembrancer.domain import remember_work as work
-from remembrancer.domain.assessment import MAX_TURNS, Assessment, Conversation, Issue
+from remembrancer.domain.assessment import Assessment, Conversation, Issue
 from remembrancer.domain.assessment import Turn as FailedTurn
 from remembrancer.domain.assessment_validation import validate
+from remembrancer.domain.attempt_objects import key
 from remembrancer.domain.ids import parse_id
 from remembrancer.domain.ports import Answer, Assessor, Clock, ObjectStore
 from remembrancer.domain.problems import FieldError, Problem
+from remembrancer.domain.remember_limits import MAX_TURNS
 from remembrancer.domain.remember_work import Turn
 from remembrancer.flows.attempt import (
     Opened,
@@ -38,11 +40,11 @@ def call_model(assessor: Assessor, store: ObjectStore, clock: Clock, turn: Turn)
         raise Problem("internal_failure")
     in_time(clock, until)
     tenant_id, attempt_id = UUID(turn.tenant_id), parse_id("att", turn.attempt_id)
-    conversation = work.read_asked(read_object(store, work.key(tenant_id, attempt_id, turn.turn, "req")))
+    conversation = work.read_asked(read_object(store, key(tenant_id, attempt_id, turn.turn, "req")))
     if len(conversation.turns) != turn.turn - 1:
         raise Problem("internal_failure")
     answer = assessor.answer(conversation)
-    write_object(store, work.key(tenant_id, attempt_id, turn.turn, "res"), work.answered(answer))
+    write_object(store, key(tenant_id, attempt_id, turn.turn, "res"), work.answered(answer))
     in_time(clock, until)
     return turn
 
@@ -56,11 +58,9 @@ def check(services: Services, turn: Turn) -> Turn:
         if before is not None:
             _delete(services, opened, turn.turn)
             return before
-        asked = read_object(
-            objects(services), work.key(opened.tenant_id, opened.attempt_id, turn.turn, "req")
-        )
+        asked = read_object(objects(services), key(opened.tenant_id, opened.attempt_id, turn.turn, "req"))
         answer = work.read_answered(
-            read_object(objects(services), work.key(opened.tenant_id, opened.attempt_id, turn.turn, "res"))
+            read_object(objects(services), key(opened.tenant_id, opened.attempt_id, turn.turn, "res"))
         )
         conversation = work.read_asked(asked)
         verdict = () if answer.stop == "blocked" else validate(conversation.request, answer.text, answer.stop)
@@ -100,7 +100,7 @@ def _record(
         # Before the row says so: a run that is lost in between leaves an object that is written again.
         write_object(
             objects(services),
-            work.key(opened.tenant_id, opened.attempt_id, turn.turn + 1, "req"),
+            key(opened.tenant_id, opened.attempt_id, turn.turn + 1, "req"),
             work.asked(following),
         )
 
@@ -165,7 +165,7 @@ def _rejection(errors: list[FieldError]) -> Problem:
 def _delete(services: Services, opened: Opened, turn: int) -> None:
     objects(services).delete(
         [
-            work.key(opened.tenant_id, opened.attempt_id, turn, "req"),
-            work.key(opened.tenant_id, opened.attempt_id, turn, "res"),
+            key(opened.tenant_id, opened.attempt_id, turn, "req"),
+            key(opened.tenant_id, opened.attempt_id, turn, "res"),
         ]
     )

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from remembrancer.domain.attempt_objects import keys
 from remembrancer.domain.canonical import canonical_json
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.problems import CATALOGUE, Code, FieldError, Problem, class_name, to_document
 from remembrancer.domain.remember_requests import CONTRACT_VERSION
-from remembrancer.domain.remember_work import keys
 from remembrancer.flows.context import Services
 from remembrancer.store import attempts
 from remembrancer.store.database import Row, Unit

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from remembrancer.domain import remember_work as work
 from remembrancer.domain.assessment import Conversation
+from remembrancer.domain.attempt_objects import key
 from remembrancer.domain.digests import request_hash
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.ports import EmbeddingUnavailable
@@ -52,7 +53,7 @@ def prepare(services: Services, attempt_id: UUID, assessor_id: str) -> Turn:
         asked = assessment_request(opened.request, context)
         write_object(
             objects(services),
-            work.key(opened.tenant_id, attempt_id, 1, "req"),
+            key(opened.tenant_id, attempt_id, 1, "req"),
             work.asked(Conversation(asked)),
         )
         in_time(services.clock, opened.deadlines.assessment)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from remembrancer.domain.attempt_objects import keys
 from remembrancer.domain.ids import Prefix, format_id
 from remembrancer.domain.problems import Problem
-from remembrancer.domain.remember_work import keys
 from remembrancer.domain.subjects import subject_key
 from remembrancer.flows.context import Services
 from remembrancer.flows.selectors import Selected, witness

@@ -49,6 +49,7 @@ def step(
 
 
 def _fail(unit: Unit, row: Row, code: str) -> None:
+    jobs.empty(unit, row["job_id"])
     jobs.fail(unit, row["job_id"], code)
     unit.audit("job_failed", format_id("job", row["job_id"]), code=code, correlation_id=row["correlation_id"])
     unit.alert("job_failed", format_id("job", row["job_id"]))

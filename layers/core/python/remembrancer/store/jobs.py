@@ -270,7 +270,7 @@ def finish(
     object_key: str | None = None,
 ) -> None:
     """Done; what was staged is gone in the same transaction."""
-    _empty(unit, job_id)
+    empty(unit, job_id)
     unit.run(
         """
         update job set state = 'done', done = total, result = %(result)s, object_key = %(key)s, claimed_until = null,
@@ -289,8 +289,7 @@ def finish(
 
 
 def fail(unit: Unit, job_id: UUID, code: str) -> None:
-    """Over for good, by a problem's code; nothing of it was published, and what was staged is gone."""
-    _empty(unit, job_id)
+    """Over for good, by a problem's code; nothing of it was published."""
     unit.run(
         """
         update job set state = 'failed', failure = %(code)s, claimed_until = null, finished_at = %(now)s
@@ -300,7 +299,8 @@ def fail(unit: Unit, job_id: UUID, code: str) -> None:
     )
 
 
-def _empty(unit: Unit, job_id: UUID) -> None:
+def empty(unit: Unit, job_id: UUID) -> None:
+    """What an import has staged is gone."""
     scope = {"tenant": unit.tenant_id, "job": job_id}
     unit.run("delete from job_passage where tenant_id = %(tenant)s and job_id = %(job)s", scope)
     unit.run("delete from job_item where tenant_id = %(tenant)s and job_id = %(job)s", scope)
