@@ -6,7 +6,6 @@ import functools
 from typing import Any
 
 from remembrancer.adapters.assessors import assessor
-
 from remembrancer.adapters.objects import S3Objects
 from remembrancer.api.tasks import task
 from remembrancer.api.wiring import now, settings
