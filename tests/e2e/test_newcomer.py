@@ -78,5 +78,5 @@ def test_the_demo_plays_the_whole_lifecycle(tmp_path: Path) -> None:
     steps = re.findall(r"^(\d+)\. ", done.stdout, re.MULTILINE)
     assert steps == [str(number) for number in range(1, len(steps) + 1)] and len(steps) >= 14
     assert "the same bytes, and the model was not asked" in done.stdout
-    assert done.stdout.count("0 hits") == 2
+    assert len(re.findall(r"\b0 hits", done.stdout)) >= 2  # an unrelated question, and what was erased
     assert "verified from the first to the last" in done.stdout

@@ -268,6 +268,8 @@ def test_a_predicate_that_another_path_is_just_registering(desk: Desk) -> None:
             )
             waiting = pool.submit(desk.commit, work)
             while not other.execute("select from pg_stat_activity where wait_event_type = 'Lock'").fetchall():
+                assert not waiting.done(), waiting.exception() or waiting.result()
+                other.execute("select pg_stat_clear_snapshot()")  # a transaction sees its first look again
                 time.sleep(0.01)
         with pytest.raises(Problem) as caught:
             waiting.result(30)
