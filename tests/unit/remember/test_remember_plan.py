@@ -14,6 +14,7 @@ from remembrancer.domain.assessment import (
     Chosen,
     Create,
     EvidenceVerdict,
+    PredicateOption,
     ProposalVerdict,
     Register,
     Reuse,
@@ -27,7 +28,6 @@ from remembrancer.domain.remember_plan import (
     EvidenceContext,
     EvidencePlan,
     Mention,
-    PredicateCandidate,
     PredicateContext,
     ProposalContext,
     Span,
@@ -61,7 +61,7 @@ CONTEXT = Context(
         ),
     ),
     entities=(ADA, TOWN),
-    predicates=(PredicateCandidate("p1", "likes", "state", "many"),),
+    predicates=(PredicateOption("p1", "likes", "state", "many"),),
 )
 SPLIT = Split(Reuse("n1"), Create(), Chosen("p1"), (SupportSpan("e2", 3, 5),))
 GIVEN = Assessment(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, TypeVar
+from uuid import UUID
 
 from remembrancer import observability
 from remembrancer.domain.ports import ProviderUnavailable
@@ -36,6 +37,12 @@ def task(handler: Handler[T]) -> Handler[T]:
             observability.flush()
 
     return handle
+
+
+def named_job(event: dict[str, Any]) -> tuple[UUID | None, UUID | None]:
+    """Tenant and job that the state of a loop names; none at its start, which takes the oldest."""
+    tenant_id, job_id = event.get("tenant_id"), event.get("job_id")
+    return None if tenant_id is None else UUID(tenant_id), None if job_id is None else UUID(job_id)
 
 
 def _coded(code: str) -> Exception:

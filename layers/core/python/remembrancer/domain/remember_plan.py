@@ -18,11 +18,9 @@ from pydantic import TypeAdapter, ValidationError
 from remembrancer.domain.assessment import (
     Ambiguous,
     Assessment,
-    Cardinality,
     Chosen,
     Create,
-    ObjectKind,
-    PredicateKind,
+    PredicateOption,
     ProposalVerdict,
     Register,
     Resolution,
@@ -140,17 +138,6 @@ class Mention:
 
 
 @dataclass(frozen=True)
-class PredicateCandidate:
-    ref: str
-    key: str
-    kind: PredicateKind
-    cardinality: Cardinality
-    subject_kinds: tuple[EntityKind, ...] = ()
-    object_kinds: tuple[ObjectKind, ...] = ()
-    aliases: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class PredicateContext:
     proposed_key: str | None
     options: tuple[str, ...] = ()
@@ -187,7 +174,7 @@ class Context:
     proposals: tuple[ProposalContext, ...]
     known: tuple[KnownContext, ...] = ()
     entities: tuple[EntityCandidate, ...] = ()
-    predicates: tuple[PredicateCandidate, ...] = ()
+    predicates: tuple[PredicateOption, ...] = ()
     sources: tuple[SourceContext, ...] = ()
 
     def to_json(self) -> dict[str, Any]:

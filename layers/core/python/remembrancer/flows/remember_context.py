@@ -41,7 +41,6 @@ from remembrancer.domain.remember_plan import (
     EvidenceContext,
     KnownContext,
     Mention,
-    PredicateCandidate,
     PredicateContext,
     ProposalContext,
     SourceContext,
@@ -425,15 +424,15 @@ class _Gathering:
             )
         return self._entities[entity_id]
 
-    def _predicates(self) -> tuple[tuple[PredicateCandidate, ...], list[PredicateContext]]:
+    def _predicates(self) -> tuple[tuple[PredicateOption, ...], list[PredicateContext]]:
         proposals = self._request.relationships
         rows = remember_read.predicates(self._unit, self._space_id, {_key_of(p) for p in proposals})
-        used: dict[str, PredicateCandidate] = {}
+        used: dict[str, PredicateOption] = {}
 
         def offer(row: Row) -> str:
             key = row["predicate_key"]
             if key not in used:
-                used[key] = PredicateCandidate(
+                used[key] = PredicateOption(
                     f"p{len(used) + 1}",
                     key,
                     row["kind"],
@@ -524,12 +523,7 @@ def _value(proposal: RelationshipIn) -> ValueView | None:
 def assessment_request(request: RememberRequest, context: Context) -> AssessmentRequest:
     """The batch under opaque references: no id of the database goes out."""
     entities = {e.ref: EntityOption(e.ref, e.name, e.kind, e.aliases) for e in context.entities}
-    predicates = {
-        p.ref: PredicateOption(
-            p.ref, p.key, p.kind, p.cardinality, p.subject_kinds, p.object_kinds, p.aliases
-        )
-        for p in context.predicates
-    }
+    predicates = {option.ref: option for option in context.predicates}
 
     def mention(found: Mention) -> MentionView:
         options = tuple(entities[ref] for ref in found.options)

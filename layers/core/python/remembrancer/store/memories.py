@@ -44,12 +44,6 @@ def find_duplicates(unit: Unit, dedup_keys: Sequence[bytes]) -> dict[bytes, Row]
     return {bytes(row["dedup_key"]): row for row in rows}
 
 
-def insert(unit: Unit, new: NewMemory, correlation_id: str) -> UUID:
-    """One memory; its occurrence's id."""
-    [occurrence_id] = insert_many(unit, [new], correlation_id)
-    return occurrence_id
-
-
 def insert_many(unit: Unit, news: Sequence[NewMemory], correlation_id: str) -> list[UUID]:
     """Write the memories with their first versions, passages, occurrences and hold-outs in one statement; the
     occurrences' ids in order."""

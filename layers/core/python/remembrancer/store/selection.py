@@ -208,15 +208,6 @@ def every(unit: Unit, table: str) -> list[UUID]:
     return [row["id"] for row in unit.rows(_EVERY[table], {"tenant": unit.tenant_id})]
 
 
-def subjects_of_proposals(unit: Unit, proposal_ids: Sequence[UUID]) -> dict[UUID, list[str]]:
-    rows = unit.rows(
-        "select proposal_id, body -> 'data_subjects' as subjects from proposal"
-        " where tenant_id = %(tenant)s and proposal_id = any (%(ids)s) and body ? 'data_subjects'",
-        {"tenant": unit.tenant_id, "ids": list(proposal_ids)},
-    )
-    return {row["proposal_id"]: row["subjects"] for row in rows}
-
-
 def subjects_of_jobs(unit: Unit, job_ids: Sequence[UUID]) -> dict[UUID, list[str]]:
     rows = unit.rows(
         f"""
