@@ -13,6 +13,7 @@ import typing
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -290,3 +291,40 @@ def call_of(person: Person, operation: str, key: str | None = None) -> Call:
     claims = person.claims()
     credential = credential_of({"requestContext": {"authorizer": {"claims": claims}}})
     return Call(credential, str(wiring.new_id()), operation, operation, key)
+
+
+def kill(world: World, role: str, application: str = "%") -> None:
+    """Ends the connections of a role, from outside; of those, the ones that call themselves so."""
+    world.sql(
+        "select pg_terminate_backend(pid, 5000) from pg_stat_activity"
+        " where usename = %s and datname = %s and application_name like %s",
+        role,
+        world.database.name,
+        application,
+    )
+
+
+class Killer:
+    """Ends a function's connection before the n-th of its statements, counted from when it is armed."""
+
+    def __init__(self, world: World, function: str, application: str = "%") -> None:
+        role = manifest.function(function).db_role
+        assert role is not None
+        self._kill = partial(kill, world, role, application)
+        self._at: int | None = None
+        self._seen = 0
+        with_cursor(world, function, self._before)
+
+    def arm(self, position: int) -> None:
+        self._at, self._seen = position, 0
+
+    def disarm(self) -> bool:
+        """Whether it came to the n-th statement."""
+        fired = self._at is not None and self._seen > self._at
+        self._at = None
+        return fired
+
+    def _before(self, _: str) -> None:
+        if self._at == self._seen:
+            self._kill()
+        self._seen += 1

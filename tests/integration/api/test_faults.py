@@ -18,9 +18,11 @@ from remembrancer.domain.ports import EmbeddingUnavailable
 from remembrancer.settings import SettingsError
 from remembrancer.store.database import Database, connect
 from tests.integration.probe import (
+    Killer,
     QuickEmbedder,
     changed,
     counts,
+    kill,
     logged,
     routes,
     scratch_world,
@@ -43,13 +45,6 @@ def world(postgres: Any, tmp_path_factory: Any) -> Iterator[World]:
 def whole_again(world: World) -> Iterator[None]:
     yield
     world.close()
-
-
-def kill(world: World, role: str) -> None:
-    world.sql(
-        "select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = %s and datname = %s",
-        role, world.database.name,
-    )  # fmt: skip
 
 
 def role_of(function: str) -> str:
@@ -108,14 +103,6 @@ def test_a_slow_statement_is_stopped(world: World) -> None:
 
 @pytest.mark.slow
 def test_killed_at_any_statement_of_an_approval_it_did_all_or_nothing(world: World) -> None:
-    seen: list[str] = []
-    armed: dict[str, int | None] = {"at": None}
-
-    def before(query: str) -> None:
-        if armed["at"] == len(seen):
-            kill(world, "rem_approve")
-        seen.append(query)
-
     def attempt(number: int) -> tuple[str, dict[str, Any]]:
         old = world.remember(f"Bus {number} leaves at nine.")
         relation = {"subject": f"Bus {number}", "predicate": "leaves_at", "object": "ten"}
@@ -123,18 +110,16 @@ def test_killed_at_any_statement_of_an_approval_it_did_all_or_nothing(world: Wor
         digest = world.shown(proposal)["content_digest"]
         return proposal, {"content_digest": digest, "supersedes": {"memory_id": old, "version": 1}}
 
-    with_cursor(world, "approve", before)
+    killer = Killer(world, "approve")
     proposal, body = attempt(0)
     position = failed = 0
     fired = True
     while fired:
         untouched = counts(world)
         path = f"/v1/proposals/{proposal}/approve"
-        seen.clear()
-        armed["at"] = position
+        killer.arm(position)
         reply = world.call(REVIEWER, "POST", path, body, key="fatal")
-        armed["at"] = None
-        fired = len(seen) > position
+        fired = killer.disarm()
         left = changed(untouched, counts(world))
         if reply.status == 200:
             # Not reached, or killed before a transaction's first statement: opened again.

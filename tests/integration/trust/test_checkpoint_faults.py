@@ -9,16 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_der_public_key
-from moto import mock_aws
 
 from functions.checkpoint_sign import handler as signer
 from remembrancer.flows import audit
+from tests.checkpoint_account import checkpoint_account
 from tests.integration.probe import QuickEmbedder, scratch_world
 from tests.integration.world import AUDITOR, World
 
@@ -34,22 +33,8 @@ def world(postgres: Any, tmp_path: Any) -> Iterator[World]:
 
 @pytest.fixture
 def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    with mock_aws():
-        kms, s3 = boto3.client("kms"), boto3.client("s3")
-        key = kms.create_key(KeyUsage="SIGN_VERIFY", KeySpec="ECC_NIST_P256")["KeyMetadata"]["Arn"]
-        s3.create_bucket(
-            Bucket="checkpoints",
-            CreateBucketConfiguration={"LocationConstraint": "eu-central-1"},
-            ObjectLockEnabledForBucket=True,
-        )
-        monkeypatch.setenv("REM_SIGN_KEY", key)
-        monkeypatch.setenv("REM_CHECKPOINT_BUCKET", "checkpoints")
-        signer._client.cache_clear()
-        yield {"kms": kms, "s3": s3, "key": key}
-        signer._client.cache_clear()
+    with checkpoint_account(monkeypatch) as account:
+        yield account
 
 
 def run(world: World) -> int:

@@ -17,6 +17,7 @@ from remembrancer.domain.subjects import subject_key
 from remembrancer.flows.index import MAX_PASSAGES
 from remembrancer.flows.ingest import ingest
 from tests.integration.probe import (
+    Killer,
     QuickEmbedder,
     call_of,
     changed,
@@ -24,7 +25,6 @@ from tests.integration.probe import (
     erase_of,
     everywhere,
     scratch_world,
-    with_cursor,
 )
 from tests.integration.trust.erasing import done, purge, race
 from tests.integration.world import AGENT, AUDITOR, OTHER_AGENT, READER, REVIEWER, World
@@ -214,19 +214,7 @@ def test_a_capture_prepared_before_an_erasure_does_not_commit_after_it(world: Wo
 
 @pytest.mark.slow
 def test_killed_at_any_statement_of_an_erasure_it_did_all_or_nothing(world: World) -> None:
-    seen: list[str] = []
-    armed: dict[str, int | None] = {"at": None}
-
-    def before(query: str) -> None:
-        if armed["at"] == len(seen):
-            world.sql(
-                "select pg_terminate_backend(pid, 5000) from pg_stat_activity"
-                " where usename = 'rem_purge' and datname = %s",
-                world.database.name,
-            )
-        seen.append(query)
-
-    with_cursor(world, "purge", before)
+    killer = Killer(world, "purge")
 
     def fresh(number: int) -> None:
         relation = {"subject": f"Bus {number}", "predicate": "leaves_at", "object": "ten"}
@@ -238,11 +226,9 @@ def test_killed_at_any_statement_of_an_erasure_it_did_all_or_nothing(world: Worl
     fired = True
     while fired:
         untouched = counts(world)
-        seen.clear()
-        armed["at"] = position
+        killer.arm(position)
         reply = purge(world, data_subject="rider", key="fatal")
-        armed["at"] = None
-        fired = len(seen) > position
+        fired = killer.disarm()
         left = changed(untouched, counts(world))
         if reply.status == 200:
             assert (left["memory"], left["proposal"], left["tombstone"]) == (-1, -1, 2), (position, left)

@@ -17,7 +17,7 @@ from remembrancer.flows import erase, erase_work
 from remembrancer.flows.ingest import ingest
 from remembrancer.store import jobs
 from tests.integration.admission.conftest import Bucket
-from tests.integration.probe import QuickEmbedder, call_of, counts, everywhere, scratch_world, with_cursor
+from tests.integration.probe import Killer, QuickEmbedder, call_of, counts, everywhere, scratch_world
 from tests.integration.trust.erasing import done, no_orphans, purge, race, with_bucket, work
 from tests.integration.world import ADMIN, AGENT, AUDITOR, OTHER_AGENT, READER, World
 
@@ -164,20 +164,8 @@ def test_killed_at_any_statement_a_batch_is_all_or_nothing_and_another_worker_en
 ) -> None:
     """The backend dies under the worker at each of its statements in turn."""
     monkeypatch.setattr(jobs, "LEASE", timedelta(0))  # a dead worker's lease is over at once
-    seen: list[str] = []
-    armed: dict[str, int | None] = {"at": None}
-
-    def before(query: str) -> None:
-        if armed["at"] == len(seen):
-            world.sql(
-                "select pg_terminate_backend(pid, 5000) from pg_stat_activity"
-                " where usename = 'rem_purge' and datname = %s and application_name = 'victim'",
-                world.database.name,
-            )
-        seen.append(query)
-
     monkeypatch.setenv("PGAPPNAME", "victim")
-    with_cursor(world, "erase_step", before)
+    killer = Killer(world, "erase_step", "victim")
     world._open["erase_step"] = replace(world.services("erase_step"), objects=bucket)
     crowd(world, 40)
     begun = taken_on(world, data_subject=WORD)
@@ -185,15 +173,14 @@ def test_killed_at_any_statement_a_batch_is_all_or_nothing_and_another_worker_en
     while True:
         memories = counts(world)["memory"]
         tombstones = counts(world)["tombstone"]
-        seen.clear()
-        armed["at"] = position
+        killer.arm(position)
         try:
             more = erase_work.step(world.services("erase_step"), None, None, budget=timedelta(0))
         except Problem as problem:
             assert problem.code in ("database_failure", "database_resuming"), problem
             failed += 1
             more = {"more": True}
-        armed["at"] = None
+        killer.disarm()
         gone = memories - counts(world)["memory"]
         assert gone in (0, 3, 1), (position, gone)
         assert counts(world)["tombstone"] - tombstones in (gone, gone + 1), (

@@ -7,14 +7,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import boto3
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_der_public_key
-from moto import mock_aws
 
 from functions.checkpoint_sign import handler as signer
+from tests.checkpoint_account import checkpoint_account
 
 HEAD = {
     "tenant_id": "01890000-0000-7000-8000-000000000001",
@@ -26,22 +25,8 @@ HEAD = {
 
 @pytest.fixture
 def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    with mock_aws():
-        kms, s3 = boto3.client("kms"), boto3.client("s3")
-        key = kms.create_key(KeyUsage="SIGN_VERIFY", KeySpec="ECC_NIST_P256")["KeyMetadata"]["Arn"]
-        s3.create_bucket(
-            Bucket="checkpoints",
-            CreateBucketConfiguration={"LocationConstraint": "eu-central-1"},
-            ObjectLockEnabledForBucket=True,
-        )
-        monkeypatch.setenv("REM_SIGN_KEY", key)
-        monkeypatch.setenv("REM_CHECKPOINT_BUCKET", "checkpoints")
-        signer._client.cache_clear()
-        yield {"kms": kms, "s3": s3, "key": key}
-        signer._client.cache_clear()
+    with checkpoint_account(monkeypatch) as account:
+        yield account
 
 
 def _public(aws: dict[str, Any]) -> EllipticCurvePublicKey:

@@ -162,7 +162,7 @@ def _random_match(tree) -> str:
             case "ASSERT_NOT" | "AT":
                 pass
             case other:
-                raise NotImplementedError(other)
+                raise AssertionError(f"no text is made for {other}")
     return "".join(pieces)
 
 
