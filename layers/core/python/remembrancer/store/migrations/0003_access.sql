@@ -2,53 +2,74 @@
 -- across tenants. Row level security stops our own missing WHERE, not a compromised function that sets
 -- the variable: the grants below are what limits that one.
 
+-- What every migration says of its roles and tables, said once. For the migration role alone.
 -- Roles are cluster-wide: they may exist already.
-do $$
-declare
-  r text;
+create function rem_role(p_name text) returns void language plpgsql as $$
 begin
-  foreach r in array array['rem_ingest', 'rem_proposal', 'rem_approve', 'rem_recall', 'rem_purge', 'rem_audit',
-                           'rem_admin', 'rem_system', 'rem_sweep', 'rem_outbox'] loop
-    if not exists (select from pg_roles where rolname = r) then
-      execute format('create role %I login', r);
-    end if;
-    if exists (select from pg_roles where rolname = 'rds_iam') then
-      execute format('grant rds_iam to %I', r);
-    end if;
+  if not exists (select from pg_roles where rolname = p_name) then
+    execute format('create role %I login', p_name);
+  end if;
+  if exists (select from pg_roles where rolname = 'rds_iam') then
+    execute format('grant rds_iam to %I', p_name);
+  end if;
+end $$;
+
+-- Tenant isolation, and the migration role's own policy.
+create function rem_isolate(p_table text) returns void language plpgsql as $$
+begin
+  execute format('alter table %I enable row level security', p_table);
+  execute format('alter table %I force row level security', p_table);
+  execute format('create policy tenant_isolation on %I using (tenant_id = rem_tenant()) with check (tenant_id = rem_tenant())', p_table);
+  execute format('create policy migration on %I to %I using (true) with check (true)', p_table, current_user);
+  execute format('revoke all on %I from public', p_table);
+end $$;
+
+-- Functions that serve a principal see its own private space and the team's, nothing else: the serving roles.
+create function rem_serving() returns text language sql stable as $$
+  select string_agg(format('%I', r), ', ' order by r)
+  from (select unnest(roles)::text as r from pg_policies
+        where schemaname = 'public' and tablename = 'memory' and policyname = 'space_visible') as bound
+$$;
+
+create function rem_by_space(p_table text) returns void language plpgsql as $$
+begin
+  execute format('create policy space_visible on %I as restrictive to %s
+                  using (space_id = any (rem_spaces())) with check (space_id = any (rem_spaces()))', p_table, rem_serving());
+end $$;
+
+-- New functions that serve principals join those that the policy binds.
+create function rem_serve(p_roles text[]) returns void language plpgsql as $$
+declare
+  t text;
+  serving text;
+begin
+  select rem_serving() || ', ' || string_agg(format('%I', r), ', ') into serving from unnest(p_roles) as r;
+  for t in select tablename from pg_policies where schemaname = 'public' and policyname = 'space_visible' loop
+    execute format('alter policy space_visible on %I to %s', t, serving);
   end loop;
-  -- Owner of the functions that must see across tenants or write where their callers may not.
+end $$;
+
+revoke execute on function rem_role(text), rem_isolate(text), rem_serving(), rem_by_space(text), rem_serve(text[]) from public;
+
+select rem_role(r) from unnest(array['rem_ingest', 'rem_proposal', 'rem_approve', 'rem_recall', 'rem_purge', 'rem_audit',
+                                    'rem_admin', 'rem_system', 'rem_sweep', 'rem_outbox']) as r;
+
+-- Owner of the functions that must see across tenants or write where their callers may not.
+do $$
+begin
   if not exists (select from pg_roles where rolname = 'rem_definer') then
     create role rem_definer nologin;
   end if;
   execute format('grant rem_definer to %I', current_user);
 end $$;
 
--- Tenant isolation on every table, and the migration role's own policy.
-do $$
-declare
-  t text;
-begin
-  for t in select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid
-           where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and a.attname = 'tenant_id' loop
-    execute format('alter table %I enable row level security', t);
-    execute format('alter table %I force row level security', t);
-    execute format('create policy tenant_isolation on %I using (tenant_id = rem_tenant()) with check (tenant_id = rem_tenant())', t);
-    execute format('create policy migration on %I to %I using (true) with check (true)', t, current_user);
-    execute format('revoke all on %I from public', t);
-  end loop;
-end $$;
+select rem_isolate(c.relname) from pg_class c join pg_attribute a on a.attrelid = c.oid
+where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and a.attname = 'tenant_id';
 
--- Functions that serve a principal see its own private space and the team's, nothing else.
-do $$
-declare
-  t text;
-begin
-  foreach t in array array['memory', 'memory_version', 'passage', 'occurrence', 'hold_out', 'entity', 'entity_name', 'mention',
-                           'predicate', 'relationship', 'support', 'conflict', 'proposal'] loop
-    execute format('create policy space_visible on %I as restrictive to rem_ingest, rem_proposal, rem_approve, rem_recall
-                    using (space_id = any (rem_spaces())) with check (space_id = any (rem_spaces()))', t);
-  end loop;
-end $$;
+create policy space_visible on memory as restrictive to rem_ingest, rem_proposal, rem_approve, rem_recall
+  using (space_id = any (rem_spaces())) with check (space_id = any (rem_spaces()));
+select rem_by_space(t) from unnest(array['memory_version', 'passage', 'occurrence', 'hold_out', 'entity', 'entity_name',
+                                        'mention', 'predicate', 'relationship', 'support', 'conflict', 'proposal']) as t;
 
 -- Knowledge: written by the admitting functions, never deleted by them.
 grant select, insert on memory, passage, occurrence, hold_out, entity, entity_name, mention, predicate, support, conflict,

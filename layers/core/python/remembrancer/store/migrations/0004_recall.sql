@@ -80,26 +80,9 @@ create table space_stats (
   foreign key (tenant_id, space_id) references space
 );
 
-do $$
-declare
-  t text;
-begin
-  foreach t in array array['passage', 'term_stats', 'space_stats'] || array(select 'passage_' || n from generate_series(0, 15) n) loop
-    execute format('alter table %I enable row level security', t);
-    execute format('alter table %I force row level security', t);
-    execute format('create policy tenant_isolation on %I using (tenant_id = rem_tenant()) with check (tenant_id = rem_tenant())', t);
-    execute format('create policy migration on %I to %I using (true) with check (true)', t, current_user);
-    execute format('create policy space_visible on %I as restrictive to rem_ingest, rem_proposal, rem_approve, rem_recall
-                    using (space_id = any (rem_spaces())) with check (space_id = any (rem_spaces()))', t);
-    execute format('revoke all on %I from public', t);
-  end loop;
-  if not exists (select from pg_roles where rolname = 'rem_statistics') then
-    create role rem_statistics login;
-  end if;
-  if exists (select from pg_roles where rolname = 'rds_iam') then
-    grant rds_iam to rem_statistics;
-  end if;
-end $$;
+select rem_role('rem_statistics');
+select rem_isolate(t), rem_by_space(t)
+from unnest(array['passage', 'term_stats', 'space_stats'] || array(select 'passage_' || n from generate_series(0, 15) n)) as t;
 
 grant select, insert on passage to rem_ingest, rem_approve;
 grant select on passage to rem_proposal, rem_recall;

@@ -91,45 +91,10 @@ create table report (
 );
 create index report_by_time on report (tenant_id, kind, created_at, report_id);
 
-do $$
-declare
-  r text;
-begin
-  foreach r in array array['rem_curate', 'rem_report', 'rem_job', 'rem_upkeep'] loop
-    if not exists (select from pg_roles where rolname = r) then
-      execute format('create role %I login', r);
-    end if;
-    if exists (select from pg_roles where rolname = 'rds_iam') then
-      execute format('grant rds_iam to %I', r);
-    end if;
-  end loop;
-end $$;
-
-do $$
-declare
-  t text;
-  serving text;
-begin
-  foreach t in array array['job', 'job_item', 'job_passage', 'centroid', 'report'] loop
-    execute format('alter table %I enable row level security', t);
-    execute format('alter table %I force row level security', t);
-    execute format('create policy tenant_isolation on %I using (tenant_id = rem_tenant()) with check (tenant_id = rem_tenant())', t);
-    execute format('create policy migration on %I to %I using (true) with check (true)', t, current_user);
-    execute format('revoke all on %I from public', t);
-  end loop;
-  -- The new functions serve principals too: they join those that the policy binds.
-  select string_agg(format('%I', r), ', ' order by r) into serving
-  from (select unnest(roles)::text as r from pg_policies
-        where schemaname = 'public' and tablename = 'memory' and policyname = 'space_visible'
-        union select unnest(array['rem_curate', 'rem_report', 'rem_job'])) as bound;
-  for t in select tablename from pg_policies where schemaname = 'public' and policyname = 'space_visible' loop
-    execute format('alter policy space_visible on %I to %s', t, serving);
-  end loop;
-  foreach t in array array['job_item', 'job_passage', 'centroid'] loop
-    execute format('create policy space_visible on %I as restrictive to %s
-                    using (space_id = any (rem_spaces())) with check (space_id = any (rem_spaces()))', t, serving);
-  end loop;
-end $$;
+select rem_role(r) from unnest(array['rem_curate', 'rem_report', 'rem_job', 'rem_upkeep']) as r;
+select rem_isolate(t) from unnest(array['job', 'job_item', 'job_passage', 'centroid', 'report']) as t;
+select rem_serve(array['rem_curate', 'rem_report', 'rem_job']);
+select rem_by_space(t) from unnest(array['job_item', 'job_passage', 'centroid']) as t;
 
 -- Imports: a request stages, the worker embeds and publishes.
 grant select, insert on job, job_item to rem_ingest;

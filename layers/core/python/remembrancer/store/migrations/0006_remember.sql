@@ -103,48 +103,12 @@ create table exchange (
 );
 create index exchange_expiry on exchange (tenant_id, expires_at);
 
-do $$
-declare
-  r text;
-begin
-  foreach r in array array['rem_remember', 'rem_remember_prepare', 'rem_remember_check', 'rem_remember_commit',
-                           'rem_remember_failed'] loop
-    if not exists (select from pg_roles where rolname = r) then
-      execute format('create role %I login', r);
-    end if;
-    if exists (select from pg_roles where rolname = 'rds_iam') then
-      execute format('grant rds_iam to %I', r);
-    end if;
-  end loop;
-end $$;
-
-do $$
-declare
-  t text;
-  serving text;
-begin
-  foreach t in array array['attempt', 'attempt_vector', 'checkpoint', 'exchange'] loop
-    execute format('alter table %I enable row level security', t);
-    execute format('alter table %I force row level security', t);
-    execute format('create policy tenant_isolation on %I using (tenant_id = rem_tenant()) with check (tenant_id = rem_tenant())', t);
-    execute format('create policy migration on %I to %I using (true) with check (true)', t, current_user);
-    execute format('revoke all on %I from public', t);
-  end loop;
-  -- The new functions serve principals too: they join those that the policy binds. The one that records failures
-  -- works for nobody, and sees attempts alone.
-  select string_agg(format('%I', r), ', ' order by r) into serving
-  from (select unnest(roles)::text as r from pg_policies
-        where schemaname = 'public' and tablename = 'memory' and policyname = 'space_visible'
-        union select unnest(array['rem_remember', 'rem_remember_prepare', 'rem_remember_check',
-                                  'rem_remember_commit'])) as bound;
-  for t in select tablename from pg_policies where schemaname = 'public' and policyname = 'space_visible' loop
-    execute format('alter policy space_visible on %I to %s', t, serving);
-  end loop;
-  foreach t in array array['attempt', 'attempt_vector', 'checkpoint', 'exchange'] loop
-    execute format('create policy space_visible on %I as restrictive to %s
-                    using (space_id = any (rem_spaces())) with check (space_id = any (rem_spaces()))', t, serving);
-  end loop;
-end $$;
+select rem_role(r) from unnest(array['rem_remember', 'rem_remember_prepare', 'rem_remember_check', 'rem_remember_commit',
+                                    'rem_remember_failed']) as r;
+select rem_isolate(t) from unnest(array['attempt', 'attempt_vector', 'checkpoint', 'exchange']) as t;
+-- The one that records failures works for nobody, and sees attempts alone.
+select rem_serve(array['rem_remember', 'rem_remember_prepare', 'rem_remember_check', 'rem_remember_commit']);
+select rem_by_space(t) from unnest(array['attempt', 'attempt_vector', 'checkpoint', 'exchange']) as t;
 
 -- The front: takes a request on, waits for its end, calls it off.
 grant select, insert on attempt to rem_remember;

@@ -52,18 +52,7 @@ create index legal_order_subjects on legal_order (tenant_id, subject) where rele
 alter table legal_hold add column hold_id uuid, add foreign key (tenant_id, hold_id) references legal_order;
 create index legal_hold_by_order on legal_hold (tenant_id, hold_id);
 
-do $$
-declare
-  t text;
-begin
-  foreach t in array array['legal_order'] loop
-    execute format('alter table %I enable row level security', t);
-    execute format('alter table %I force row level security', t);
-    execute format('create policy tenant_isolation on %I using (tenant_id = rem_tenant()) with check (tenant_id = rem_tenant())', t);
-    execute format('create policy migration on %I to %I using (true) with check (true)', t, current_user);
-    execute format('revoke all on %I from public', t);
-  end loop;
-end $$;
+select rem_isolate('legal_order');
 grant select, insert on legal_order to rem_purge;
 grant update (released_at, released_by, release_reason) on legal_order to rem_purge;
 grant insert on legal_hold to rem_purge;
@@ -81,13 +70,7 @@ create unlogged table rate_bucket (
   alerted_at timestamptz,
   primary key (tenant_id, principal_id, what)
 ) with (fillfactor = 50);
-alter table rate_bucket enable row level security;
-alter table rate_bucket force row level security;
-create policy tenant_isolation on rate_bucket using (tenant_id = rem_tenant()) with check (tenant_id = rem_tenant());
-do $$ begin
-  execute format('create policy migration on rate_bucket to %I using (true) with check (true)', current_user);
-end $$;
-revoke all on rate_bucket from public;
+select rem_isolate('rate_bucket');
 grant select, insert, update on rate_bucket to rem_definer;
 grant insert on outbox to rem_definer;
 

@@ -65,18 +65,7 @@ create table pii_day (
   primary key (tenant_id, day)
 );
 
-do $$
-declare
-  t text;
-begin
-  foreach t in array array['erasure_item', 'dsar', 'pii_read', 'pii_day'] loop
-    execute format('alter table %I enable row level security', t);
-    execute format('alter table %I force row level security', t);
-    execute format('create policy tenant_isolation on %I using (tenant_id = rem_tenant()) with check (tenant_id = rem_tenant())', t);
-    execute format('create policy migration on %I to %I using (true) with check (true)', t, current_user);
-    execute format('revoke all on %I from public', t);
-  end loop;
-end $$;
+select rem_isolate(t) from unnest(array['erasure_item', 'dsar', 'pii_read', 'pii_day']) as t;
 
 grant select, insert, delete on erasure_item to rem_purge;
 grant insert on job to rem_purge;

@@ -80,24 +80,7 @@ create index conflict_by_other_relationship on conflict (tenant_id, other_relati
 create index relationship_slot on relationship (tenant_id, space_id, subject_id, predicate_key)
   where superseded_at is null;
 
-do $$
-declare
-  t text;
-  serving text;
-begin
-  select string_agg(format('%I', r), ', ' order by r) into serving
-  from (select unnest(roles)::text as r from pg_policies
-        where schemaname = 'public' and tablename = 'memory' and policyname = 'space_visible') as bound;
-  foreach t in array array['evidence_source', 'submission', 'predicate_alias'] loop
-    execute format('alter table %I enable row level security', t);
-    execute format('alter table %I force row level security', t);
-    execute format('create policy tenant_isolation on %I using (tenant_id = rem_tenant()) with check (tenant_id = rem_tenant())', t);
-    execute format('create policy migration on %I to %I using (true) with check (true)', t, current_user);
-    execute format('create policy space_visible on %I as restrictive to %s
-                    using (space_id = any (rem_spaces())) with check (space_id = any (rem_spaces()))', t, serving);
-    execute format('revoke all on %I from public', t);
-  end loop;
-end $$;
+select rem_isolate(t), rem_by_space(t) from unnest(array['evidence_source', 'submission', 'predicate_alias']) as t;
 
 grant select on evidence_source, submission, predicate_alias to rem_remember_prepare;
 grant select, insert on evidence_source, submission, predicate_alias to rem_remember_commit;
