@@ -23,6 +23,23 @@ _IDEMPOTENCY_KEY: Final = {
     "schema": {"type": "string", "pattern": "^[!-~]{1,128}$"},
 }
 
+_WAITING: Final = [
+    {
+        "name": "Prefer",
+        "in": "header",
+        "required": False,
+        "description": "`wait=N` (RFC 7240): seconds to wait for the result, 25 at most. All else is ignored.",
+        "schema": {"type": "string"},
+    },
+    {
+        "name": "Request-Deadline",
+        "in": "header",
+        "required": False,
+        "description": "When the result stops being of use: the attempt ends by then.",
+        "schema": {"type": "string", "format": "date-time"},
+    },
+]
+
 _PROBLEM: Final = {
     "type": "object",
     "required": ["type", "title", "status", "code", "retryable", "next_action", "errors", "correlation_id"],
@@ -112,6 +129,8 @@ def _operation(route: Route, operation: dict[str, Any]) -> dict[str, Any]:
     operation["security"] = [{"oauth": [f"memory/{scope}"]} for scope in route.scopes] or [{"oauth": []}]
     if route.idempotent:
         operation.setdefault("parameters", []).append(_IDEMPOTENCY_KEY)
+    if (route.method, route.path) == ("POST", "/v1/remember"):
+        operation["parameters"].extend(_WAITING)
     if route.signed:
         operation["description"] = "Needs an RFC 9421 signature by a key registered to the caller."
     operation["responses"] = {

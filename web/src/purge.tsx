@@ -1,7 +1,9 @@
 /** Erasure: signed, a dry run first. */
 
 import { useComputed, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 
+import { call } from "./api";
 import { Confirm } from "./confirm";
 import { focusTitle } from "./parts";
 import { Fault, useRequest } from "./request";
@@ -9,9 +11,10 @@ import type { SigningKey } from "./sign";
 import { signedCall, signedFailure } from "./signed";
 import { named, TargetFields, type Target } from "./target";
 import { Inline } from "./text";
-import type { Principal, Purge, PurgeJob } from "./types";
+import type { ErasureJob, Principal, Purge, PurgeJob } from "./types";
 
 const REASONS = ["data_subject_request", "poisoned", "secret", "unlawful", "retention", "other"];
+const AGAIN_MS = 2_000;
 
 export function PurgeCard({ signing, people }: { signing: SigningKey | null; people: Principal[] }) {
   const target = useSignal<Target>({ by: "memory_ids", text: "" });
@@ -62,13 +65,35 @@ export function PurgeCard({ signing, people }: { signing: SigningKey | null; peo
   );
 }
 
+/** Followed until it is over; a look that fails is said and tried again. */
 function Begun({ job }: { job: PurgeJob }) {
+  const seen = useSignal<ErasureJob | null>(null);
+  const { failed, run } = useRequest();
+  const status = seen.value?.status ?? "working";
+  useEffect(() => {
+    if (status !== "working") return;
+    const look = () => run(async () => { seen.value = await call<ErasureJob>("GET", `/jobs/${job.job_id}`); });
+    look();
+    const timer = window.setInterval(look, AGAIN_MS);
+    return () => window.clearInterval(timer);
+  }, [status]);
+  const tone = { working: "", done: "good", failed: "bad" }[status];
   return (
-    <div role="status" class="banner good">
-      <p>{job.memories} memories and {job.proposals} proposals are being erased. They are out of recall when it is done.</p>
+    <div role="status" class={`banner ${tone}`}>
+      <p>{progress(job, seen.value)}</p>
+      {status === "working" && seen.value?.total && <progress aria-label="Erased so far" max={seen.value.total} value={seen.value.done} />}
       <p class="id">{job.job_id}</p>
+      <Fault why={failed} />
     </div>
   );
+}
+
+function progress(job: PurgeJob, seen: ErasureJob | null): string {
+  const asked = `${job.memories} memories and ${job.proposals} proposals`;
+  if (seen === null || seen.status === "working") return `${asked} are being erased: ${seen?.done ?? 0} done. They are out of recall when it is over.`;
+  const { erased, held } = seen.result ?? {};
+  const outcome = `${erased?.memories ?? 0} memories and ${erased?.proposals ?? 0} proposals are erased, ${held?.total ?? 0} on legal hold.`;
+  return seen.status === "done" ? outcome : `It stopped (${seen.failure?.replaceAll("_", " ")}): ${outcome}`;
 }
 
 function Outcome({ purge }: { purge: Purge }) {

@@ -167,6 +167,14 @@ export interface PurgeJob {
   proposals: number;
 }
 
+export interface ErasureJob {
+  status: "working" | "done" | "failed";
+  failure: string | null;
+  done: number;
+  total: number | null;
+  result: { erased?: { memories: number; proposals: number }; held?: { total: number } } | null;
+}
+
 export interface Purge {
   dry_run: boolean;
   erased: string[];

@@ -74,6 +74,25 @@ def test_an_admin_erases_with_a_key_made_in_the_browser(desk: Desk, live: Live) 
     expect(erase.get_by_role("alert")).to_contain_text("No usable key")
 
 
+def test_a_large_erasure_is_followed_to_its_end(desk: Desk, live: Live) -> None:
+    live.multiply(live.propose("Ada kept a herd of goldfish.", data_subjects=["herd"]), 1_200)
+    live.store_is_there()
+    with_a_key(desk, live)
+    erase = part(desk, "Erase", "Erase memories")
+    erase.get_by_role("combobox", name="What").select_option("A data subject")
+    erase.get_by_role("textbox", name="Data subject").fill("herd")
+    desk.button("Dry run").click()
+    desk.page.get_by_label("to confirm").fill("erase")
+    desk.button("Erase for good").click()
+    status = erase.get_by_role("status")
+    expect(status).to_contain_text("0 memories and 1201 proposals are being erased")
+    desk.look("admin-erasing", (DESKTOP, PHONE))
+    expect(status).to_contain_text(
+        "0 memories and 1201 proposals are erased, 0 on legal hold.", timeout=60_000
+    )
+    assert live.sql("select count(*) as n from proposal") == [{"n": 0}]
+
+
 def test_without_a_key_nothing_is_signed(desk: Desk, live: Live) -> None:
     desk.sign_in("Ada Admin")
     erase = part(desk, "Erase", "Erase memories")
