@@ -197,10 +197,12 @@ def store(migrate: Services, ingest: Services, conversation: Conversation) -> No
     embedder.embed([turn.rendered for turn in conversation.turns])
 
     def write(unit: Unit) -> None:
+        news = []
         for turn in conversation.turns:
             conversation.ids[turn.id] = memory_id = unit.new_id()
             uri = f"talk:{conversation.number}/{turn.session}"
-            memories.insert(unit, _memory(unit, memory_id, turn, uri, embedder), "bench")
+            news.append(_memory(unit, memory_id, turn, uri, embedder))
+        memories.insert_many(unit, news, "bench")
         unit.audit("bench_stored")
 
     ingest.database.write(conversation.credential, write)
