@@ -30,7 +30,8 @@ export function QuarantineTab() {
 
 function HeldCard({ memory, reload }: { memory: Held; reload: () => void }) {
   const reason = useSignal("");
-  const decidable = memory.content !== undefined && !memory.masked && memory.held_for.includes("screen");
+  const personal = memory.space === "private";
+  const decidable = !personal && memory.content !== undefined && !memory.masked && memory.held_for.includes("screen");
   const path = `/quarantine/${memory.memory_id}`;
   const why = reason.value.trim();
   const body = { content_digest: memory.content_digest, ...(why ? { reason: why } : {}) };
@@ -61,6 +62,7 @@ function HeldCard({ memory, reload }: { memory: Held; reload: () => void }) {
         <Marked text={memory.content} signals={(memory.screen?.signals ?? []).filter((s) => s.field === "/content")} />
       )}
       {memory.screen !== undefined && <ScreenWords screen={memory.screen} />}
+      {personal && <p class="hindrance">Private: nobody decides on it. It stays out of recall until it expires or is erased.</p>}
       {memory.masked && <p class="hindrance">Personal data is masked for you: somebody with that capability must decide.</p>}
       <p class="muted id">{memory.memory_id}</p>
     </SettleCard>

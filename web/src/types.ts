@@ -87,6 +87,7 @@ export interface Proposal {
 export interface Held {
   memory_id: string;
   held_for: string[];
+  space: "team_shared" | "private";
   created_at: string;
   source: string;
   masked: boolean;

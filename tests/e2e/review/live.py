@@ -117,8 +117,8 @@ class Live:
         """Propose and approve; the memory's id."""
         return str(self.approve(self.propose(content, **more))["memory_id"])
 
-    def ingest(self, content: str, **more: Any) -> str:
-        return str(self.call(AGENT_CLIENT, "POST", "/ingest", {"content": content, **more})["memory_id"])
+    def ingest(self, content: str, who: str = AGENT_CLIENT, **more: Any) -> str:
+        return str(self.call(who, "POST", "/ingest", {"content": content, **more})["memory_id"])
 
     def due_in(self, proposal: str, seconds: float) -> None:
         self.sql(

@@ -67,6 +67,15 @@ def test_quarantine_shows_no_private_text_and_says_what_was_refused(desk: Desk, 
     desk.look("quarantine-refused")
 
 
+def test_ones_own_private_memory_that_is_held_has_no_buttons(desk: Desk, live: Live) -> None:
+    live.ingest(GRANTING.replace("Paul", "Petra"), who="rita", target_space="private", source="manual")
+    desk.sign_in("Rita Reviewer")
+    desk.tab("Quarantine")
+    card = desk.page.locator("main li.card")
+    expect(card).to_contain_text("Private: nobody decides on it")
+    expect(card.get_by_role("button")).to_have_count(0)
+
+
 def test_decided_says_who_and_why_and_links_to_everything(desk: Desk, live: Live) -> None:
     proposal = live.propose(BEES)
     digest = live.shown(proposal)["content_digest"]

@@ -235,6 +235,7 @@ def _held(unit: Unit, row: Row) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "memory_id": format_id("mem", row["memory_id"]),
         "held_for": row["held_for"],
+        "space": "team_shared" if row["space_id"] == unit.principal.team_space else "private",
         "created_at": render.instant(row["created_at"]),
         "source": row["source"],
         "masked": row["pii"] and not unit.principal.sees_pii,
