@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from itertools import chain
 from uuid import UUID
 
 import pytest
@@ -11,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.conflict_measure import judge, measure, pairs
+from remembrancer.domain.clauses import read_clauses, word_keys
 from remembrancer.domain.conflict import Conflict, Neighbour, Statement, find_conflict, objects_differ
+from remembrancer.domain.facts import facts_of
 from remembrancer.domain.triples import Triple
 
 SINGLE = {"lives_in", "works_at"}
@@ -158,6 +161,37 @@ WORDS = "Anna Tom the a is not lives in Berlin Rome has 3 5 May 2024 never no of
 @given(st.lists(st.sampled_from(WORDS), max_size=15).map(" ".join))
 def test_a_statement_never_contradicts_itself(text: str) -> None:
     assert between(text, text) is None
+
+
+def keyed_words(text: str) -> set[str]:
+    """The words that identify what `text` speaks of: of clauses and of facts."""
+    clauses = read_clauses(text)
+    facts = (fact for clause in clauses for fact in facts_of(clause))
+    parts = {*chain.from_iterable(clause.subject_key for clause in clauses)}
+    parts |= {part for fact in facts for part in fact.subject.split()}
+    return {part for part in parts if part.isascii() and part.isalpha() and part != "i"}
+
+
+@pytest.mark.parametrize("side", ["candidate", "memory"])
+def test_no_memory_is_passed_over_that_speaks_of_the_same(side: str) -> None:
+    texts = [pair[side]["text"] for pair in pairs()]
+    assert sum(len(keyed_words(text)) for text in texts) > 300
+    for text in [
+        *texts,
+        "Don't worry.",
+        "James: I love the sea. It hasn't changed.",
+        "Ana’s e-mail is a@b.example.",
+    ]:
+        assert keyed_words(text) <= word_keys(text), text
+
+
+ODD = "Ann's don't 5May May4th e-mail E-Mail: Tom’s x2 ＡＮＡ ﬁne Straße no-one A.B. ana_2 cannot º1 mailed".split()  # noqa: SIM905
+
+
+@settings(max_examples=300)
+@given(st.lists(st.sampled_from([*WORDS, *ODD]), max_size=12).map(" ".join))
+def test_no_subject_is_passed_over_in_odd_spellings(text: str) -> None:
+    assert keyed_words(text) <= word_keys(text)
 
 
 @given(st.text(max_size=100), st.text(max_size=100))

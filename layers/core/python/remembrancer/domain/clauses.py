@@ -33,6 +33,7 @@ _COORDINATION = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"https?://[^\s,;)\]\"'>]+(?<![.!?:])|\w+(?:['’.\-@/:+&_]\w+)*(?:\+\+|#)?")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _BULLET = re.compile(r"\s*(?:[-*+•>#]+\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)*")
 _SPEAKER = re.compile(r"\s*([A-Z][\w'’-]{0,30}(?: [A-Z][\w'’-]{0,30}){0,2}):\s+(?=\S)")
 _LABEL = re.compile(r"\s*([^:=\n]{1,60}?)\s*(?::|=|->|→)\s+(\S[^\n]*)$")
@@ -85,6 +86,16 @@ def read_clauses(text: str) -> list[Clause]:
     for start, end in _sentences(text, offset):
         clauses.extend(_read_sentence(text, start, end, speaker))
     return clauses
+
+
+def word_keys(text: str) -> set[str]:
+    """Every ASCII word that a part of a subject's key can be in any reading of `text`, and more: cheap, to rule out
+    that a text speaks of a subject without reading it."""
+    text = text[:MAX_CHARACTERS]
+    words = {*_WORD.findall(text), *_LETTERS.findall(text)}
+    for word in [word for word in words if "'" in word or "’" in word or word.lower() in _IRREGULAR_NOT]:
+        words.update(token.text for token in _word_tokens(word, 0, first=True))
+    return {*map(fold, words), *map(_plain_key, words)}
 
 
 def sentences(text: str) -> list[tuple[int, int]]:

@@ -14,12 +14,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import SequenceMatcher
+from functools import cached_property
 from itertools import islice, product
 from typing import Any, Literal
 from uuid import UUID
 
 from remembrancer.domain import lexicon
-from remembrancer.domain.clauses import Clause, Token, read_clauses
+from remembrancer.domain.clauses import Clause, Token, read_clauses, word_keys
 from remembrancer.domain.facts import Fact, fact_of_triple, facts_of, is_attribute, split_attribute
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.lexicon import stem
@@ -100,6 +101,17 @@ class _Reading:
         for fact in facts:
             self.facts[fact.subject, fact.predicate].append(fact)
 
+    @cached_property
+    def subjects(self) -> list[frozenset[str]]:
+        """Of each subject the words of its key that a text must have to speak of it."""
+        keys = [*self.clauses, *(tuple(subject.split()) for subject, _ in self.facts)]
+        return [frozenset(filter(_is_word, key)) for key in keys]
+
+
+def _is_word(part: str) -> bool:
+    """Whether part of a subject's key stands as it is for one word: the first person is written in several."""
+    return part.isascii() and part.isalpha() and part != "i"
+
 
 class Reader:
     """Finds conflicts among many texts and takes each memory apart once, however often it is a neighbour.
@@ -111,6 +123,7 @@ class Reader:
     def __init__(self, single_valued: Collection[str]) -> None:
         self._single = frozenset(single_valued)
         self._read: dict[UUID, _Reading] = {}
+        self._words: dict[UUID, set[str]] = {}
 
     def find(
         self, candidate: Statement, neighbours: Sequence[Neighbour], memory_id: UUID | None = None
@@ -126,6 +139,8 @@ class Reader:
         for neighbour in sorted(neighbours, key=lambda other: -other.cosine):
             if not _windows_meet(candidate, neighbour.statement):
                 continue
+            if not self._may_meet(mine, neighbour):
+                continue
             finding = _compare(mine, self._reading(neighbour.memory_id, neighbour.statement))
             if finding is not None:
                 return Conflict(
@@ -137,6 +152,14 @@ class Reader:
                     () if finding.memory_span is None else (finding.memory_span,),
                 )
         return None
+
+    def _may_meet(self, mine: _Reading, neighbour: Neighbour) -> bool:
+        """Whether the memory may speak of a subject of the candidate. Most do not and need not be read."""
+        if neighbour.statement.relations:
+            return True
+        if neighbour.memory_id not in self._words:
+            self._words[neighbour.memory_id] = word_keys(neighbour.statement.text)
+        return any(subject <= self._words[neighbour.memory_id] for subject in mine.subjects)
 
     def _reading(self, memory_id: UUID | None, statement: Statement) -> _Reading:
         known = None if memory_id is None else self._read.get(memory_id)
