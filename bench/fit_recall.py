@@ -4,10 +4,13 @@ layers/core/python/remembrancer/domain/recall_weights.py. `bench/recall.py` repo
     python -m bench.fit_recall --data DIR [--write]
 
 Method. Ranking: linear in the features of domain/ranking.py, listwise softmax, L2 1e-3, Adam. Answer: logistic in
-the features of domain/abstention.py (L2 10 on standardized features, Newton); positives are the questions of
+the features of domain/abstention.py (L2 on standardized features, Newton); positives are the questions of
 categories 1-4 whose first ten hold evidence; negatives the category-5 questions, the questions whose evidence is
 held out of the store, and questions of another conversation. Hit: logistic, positives are hits that are evidence.
-Threshold: the highest at which the answered questions keep recall@10 within LOST points.
+Threshold: what is lost to it is measured out of fold, since what was fitted loses more on what is new: each
+conversation by the ranking and the abstention fitted on the other four. It is the highest at which the loss of
+recall@10 and one standard error of it (jackknife over the conversations) stay within ALLOWED. The weights are those
+of all five.
 """
 
 from __future__ import annotations
@@ -36,9 +39,11 @@ from remembrancer.flows.context import Services
 from remembrancer.flows.recall import Ranked
 from remembrancer.store.migrate import migrate
 
-LOST = 0.045
-"""Recall given up for abstention, as a share: less than the five points that are allowed, since what was fitted loses
-more on what is new."""
+L2 = 30.0
+"""Of both logistic models. Of 3 to 300 and of the features that were tried, by what is answered out of fold of
+conversations 0-4."""
+ALLOWED = 0.05
+"""Of recall@10, what may be given up for abstention: five points."""
 WEIGHTS = Path(__file__).parent.parent / "layers/core/python/remembrancer/domain/recall_weights.py"
 
 
@@ -46,6 +51,7 @@ WEIGHTS = Path(__file__).parent.parent / "layers/core/python/remembrancer/domain
 class Case:
     """One question as ranked, with the memories that answer it (empty: it must not be answered)."""
 
+    conversation: int
     asked: Asked
     ranked: Ranked
     gold: frozenset[UUID]
@@ -73,7 +79,7 @@ class Bench:
             lambda unit: recall.rank(unit, request, question, vector, self.embedder.contract),
         )
         gold = frozenset(conversation.ids[g] for g in asked.gold) if answerable else frozenset()
-        return Case(asked, ranked, gold)
+        return Case(conversation.number, asked, ranked, gold)
 
     def embed_questions(self, texts: Sequence[str]) -> None:
         now = datetime.now(UTC)
@@ -143,6 +149,13 @@ class Cases:
     def parts(self) -> tuple[list[Case], list[Case], list[Case], list[Case]]:
         return self.answerable, self.adversarial, self.removed, self.foreign
 
+    @property
+    def everything(self) -> list[Case]:
+        return [case for some in self.parts for case in some]
+
+    def chosen(self, wanted: Callable[[Case], bool]) -> Cases:
+        return Cases(*([case for case in some if wanted(case)] for some in self.parts))
+
 
 def collect(bench: Bench) -> Cases:
     """Every question of the conversations, and each conversation asked the next one's."""
@@ -191,7 +204,7 @@ def fit_ranking(cases: Sequence[Case], rounds: int = 250) -> dict[str, float]:
 
 
 def fit_logistic(
-    rows: Sequence[dict[str, float]], labels: Sequence[bool], names: Sequence[str], l2: float = 10.0
+    rows: Sequence[dict[str, float]], labels: Sequence[bool], names: Sequence[str], l2: float
 ) -> dict[str, float]:
     """Newton on standardized features; the weights of the raw ones, with `bias`."""
     x = np.array([[row[name] for name in names] for row in rows])
@@ -235,41 +248,109 @@ def answer_row(case: Case, scores: Sequence[float], author_weight: float) -> dic
     )
 
 
-def threshold_for(recalls: Sequence[float], probabilities: Sequence[float], lost: float) -> float:
-    """The highest threshold at which the mean recall of what is answered is within `lost` of the mean recall."""
-    order = np.argsort(probabilities)
-    given_up = np.cumsum(np.array(recalls)[order]) / len(recalls)
-    below = int(np.searchsorted(given_up, lost, side="right"))
-    return float(np.array(probabilities)[order][min(below, len(order) - 1)])
+@dataclass(frozen=True)
+class Judge:
+    """A ranking and an abstention, and what they make of a case."""
+
+    ranking: dict[str, float]
+    answer: dict[str, float]
+
+    def row(self, case: Case) -> tuple[dict[str, float], list[float], list[int]]:
+        """The features of the answer, the scores of the candidates, the order of the memories."""
+        scores, best = rescored(case, self.ranking)
+        return answer_row(case, scores, self.ranking["author_named"]), scores, best
+
+    def sure(self, row: dict[str, float]) -> float:
+        return float(1 / (1 + np.exp(-abstention.logit(self.answer, row))))
+
+
+def found_at_ten(case: Case, best: Sequence[int]) -> float:
+    """recall@10 of the case in this order; 0 where there is nothing to find."""
+    order = [case.ranked.candidates[i].memory_id for i in best]
+    return recall_at(case, order, 10) if case.gold else 0.0
+
+
+def judge(cases: Cases) -> Judge:
+    """Fitted on these cases."""
+    ranker = Judge(fit_ranking(cases.answerable), {})
+    seen = [(case, *ranker.row(case)) for case in cases.everything]
+    labels = [found_at_ten(case, best) > 0 for case, _, _, best in seen]
+    model = fit_logistic([row for _, row, _, _ in seen], labels, abstention.ANSWER_FEATURES, L2)
+    return Judge(ranker.ranking, model)
+
+
+@dataclass(frozen=True)
+class Fold:
+    """The answerable questions of one conversation under a judge that has not seen it."""
+
+    recalls: Sequence[float]
+    probabilities: Sequence[float]
+
+    def lost(self, threshold: float) -> float:
+        """The sum of the recall that is not answered."""
+        return sum(r for r, p in zip(self.recalls, self.probabilities, strict=True) if p < threshold)
+
+
+def out_of_fold(cases: Cases, report: Callable[[str], None]) -> list[Fold]:
+    """One fold a conversation; what else would be answered at a few thresholds is reported."""
+    folds = []
+    unanswerable: dict[str, list[float]] = {"category 5": [], "removed": [], "foreign": []}
+    for number in sorted({case.conversation for case in cases.answerable}):
+        judged = judge(cases.chosen(lambda case, n=number: case.conversation != n))
+        held = cases.chosen(lambda case, n=number: case.conversation == n)
+        rows = [(case, *judged.row(case)) for case in held.answerable]
+        folds.append(
+            Fold(
+                [found_at_ten(case, best) for case, _, _, best in rows],
+                [judged.sure(row) for _, row, _, _ in rows],
+            )
+        )
+        for name, some in zip(unanswerable, held.parts[1:], strict=True):
+            unanswerable[name] += [judged.sure(judged.row(case)[0]) for case in some]
+    for threshold in (0.15, 0.175, 0.2, 0.225, 0.25):
+        lost, error = loss(folds, threshold)
+        shares = ", ".join(
+            f"{name} {np.mean([p >= threshold for p in sure]):.3f}"
+            for name, sure in unanswerable.items()
+            if sure
+        )
+        report(f"out of fold at {threshold:.3f}: lost {lost:.4f}, standard error {error:.4f}; {shares}")
+    return folds
+
+
+def loss(folds: Sequence[Fold], threshold: float) -> tuple[float, float]:
+    """The mean recall lost over all questions, and its standard error: the jackknife that leaves out one
+    conversation (Efron and Tibshirani 1993, eq. 11.5), since questions of one conversation are alike."""
+    lost = [fold.lost(threshold) for fold in folds]
+    asked = [len(fold.recalls) for fold in folds]
+    without = np.array([(sum(lost) - a) / (sum(asked) - n) for a, n in zip(lost, asked, strict=True)])
+    spread = (len(folds) - 1) / len(folds) * ((without - without.mean()) ** 2).sum()
+    return sum(lost) / sum(asked), float(np.sqrt(spread))
+
+
+def operating_point(folds: Sequence[Fold]) -> float:
+    """The highest threshold before the loss and its standard error first exceed ALLOWED."""
+    reached = 0.0
+    for threshold in sorted({p for fold in folds for p in fold.probabilities}):
+        if sum(loss(folds, threshold)) > ALLOWED:
+            break
+        reached = threshold
+    return reached
 
 
 def fit(cases: Cases, report: Callable[[str], None] = print) -> dict[str, Any]:
-    rank_weights = fit_ranking(cases.answerable)
     # A question that nothing passes the filters of (a quoted phrase nobody said) is not answered anyway.
-    cases = Cases(*([case for case in some if case.ranked.best] for some in cases.parts))
+    cases = cases.chosen(lambda case: bool(case.ranked.best))
     # Half of the removed: as many of each kind would make the model blind to who said what.
     cases.removed = cases.removed[::2]
-    everything = [case for some in cases.parts for case in some]
-    rows, labels, recalls = [], [], []
-    ordered = []
-    for case in everything:
-        scores, best = rescored(case, rank_weights)
-        order = [case.ranked.candidates[i].memory_id for i in best]
-        got = recall_at(case, order, 10) if case.gold else 0.0
-        ordered.append((scores, best))
-        rows.append(answer_row(case, scores, rank_weights["author_named"]))
-        labels.append(got > 0)
-        recalls.append(got)
-    model = fit_logistic(rows, labels, abstention.ANSWER_FEATURES)
-    sure = [1 / (1 + np.exp(-abstention.logit(model, row))) for row in rows]
+    judged = judge(cases)
+    threshold = operating_point(out_of_fold(cases, report))
+    report(f"threshold {threshold:.4f}")
+    everything = [(case, *judged.row(case)) for case in cases.everything]
+    sure = [judged.sure(row) for _, row, _, _ in everything]
     n = len(cases.answerable)
-    threshold = threshold_for(recalls[:n], sure[:n], LOST)
-    report(f"recall@10 {np.mean(recalls[:n]):.4f}, threshold {threshold:.4f}")
-    spans = np.cumsum([0, n, len(cases.adversarial), len(cases.removed), len(cases.foreign)])
-    for name, a, b in zip(("answerable", "category 5", "removed", "foreign"), spans, spans[1:], strict=False):
-        report(f"  answered, {name}: {np.mean([p >= threshold for p in sure[a:b]]):.3f} of {b - a}")
     hit_rows, hit_labels = [], []
-    for case, (scores, best), p in zip(everything, ordered, sure, strict=True):
+    for (case, _, scores, best), p in zip(everything, sure, strict=True):
         ranked = case.ranked
         covering = abstention.coverage(
             ranked.question, ranked.candidates, ranked.found.holding, ranked.found.passages
@@ -282,11 +363,17 @@ def fit(cases: Cases, report: Callable[[str], None] = print) -> dict[str, Any]:
                 )
             )
             hit_labels.append(candidate.memory_id in case.gold)
-    hit = fit_logistic(hit_rows, hit_labels, abstention.HIT_FEATURES)
+    hit = fit_logistic(hit_rows, hit_labels, abstention.HIT_FEATURES, L2)
     # Where there are too few rivals to compare with, the first counts as one that stands clear of them.
-    seen = {name: [row[name] for row in rows[:n]] for name in ("lead", "mass")}
+    seen = {name: [row[name] for _, row, _, _ in everything[:n]] for name in ("lead", "mass")}
     typical = {name: float(np.mean(values) + np.std(values)) for name, values in seen.items()}
-    return {"RANKING": rank_weights, "ANSWER": model, "HIT": hit, "TYPICAL": typical, "THRESHOLD": threshold}
+    return {
+        "RANKING": judged.ranking,
+        "ANSWER": judged.answer,
+        "HIT": hit,
+        "TYPICAL": typical,
+        "THRESHOLD": threshold,
+    }
 
 
 def written(fitted: dict[str, Any]) -> str:
