@@ -48,9 +48,10 @@ from remembrancer.adapters.embedding import OnnxEmbedder  # noqa: E402
 from remembrancer.adapters.keys import FileMacKeys  # noqa: E402
 from remembrancer.adapters.screen_model import LearnedScreen  # noqa: E402
 from remembrancer.api import wiring  # noqa: E402
+from remembrancer.domain.screen_policy import ScreenPolicy  # noqa: E402
 from remembrancer.flows import work  # noqa: E402
 from remembrancer.flows.bootstrap import BootstrapRequest, bootstrap  # noqa: E402
-from remembrancer.flows.context import ScreenPolicy, Services  # noqa: E402
+from remembrancer.flows.context import Services  # noqa: E402
 from remembrancer.store.database import Database, connect  # noqa: E402
 from remembrancer.store.migrate import migrate  # noqa: E402
 from remembrancer.store.vectors import vector_text  # noqa: E402

@@ -52,8 +52,9 @@ from remembrancer.api.wiring import new_id, now  # noqa: E402
 from remembrancer.domain.ids import format_id, parse_id  # noqa: E402
 from remembrancer.domain.remember_requests import RememberRequest  # noqa: E402
 from remembrancer.domain.remember_work import Turn  # noqa: E402
+from remembrancer.domain.screen_policy import ScreenPolicy  # noqa: E402
 from remembrancer.flows.assess import call_model, check  # noqa: E402
-from remembrancer.flows.context import Call, ScreenPolicy, Services  # noqa: E402
+from remembrancer.flows.context import Call, Services  # noqa: E402
 from remembrancer.flows.remember import Waiting, remember  # noqa: E402
 from remembrancer.flows.remember_finish import finish  # noqa: E402
 from remembrancer.flows.remember_prepare import prepare  # noqa: E402

@@ -12,8 +12,8 @@ from bench.gate import Judged, metrics, verdict_of
 from bench.screen_corpus import Row, read_extra
 from bench.screen_fit import calibrate
 from remembrancer.domain.screen import Verdict
+from remembrancer.domain.screen_policy import ScreenPolicy
 from remembrancer.domain.screen_thresholds import QUARANTINE_AT, REJECT_AT
-from remembrancer.flows.context import ScreenPolicy
 from remembrancer.settings import Settings
 
 

@@ -13,7 +13,8 @@ import uuid_utils
 
 from remembrancer.adapters.keys import FileMacKeys, KmsMacKeys
 from remembrancer.domain.ports import Embedder, EmbeddingUnavailable, MacKeys, ObjectStore, ScreenModel
-from remembrancer.flows.context import ScreenPolicy, Services
+from remembrancer.domain.screen_policy import ScreenPolicy
+from remembrancer.flows.context import Services
 from remembrancer.settings import Settings, SettingsError
 from remembrancer.store.database import Connection, Database, connect
 

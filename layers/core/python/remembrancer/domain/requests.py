@@ -25,10 +25,13 @@ from remembrancer.domain.tenant_settings import (
     Days,
     Kind,
     Passages,
+    PiiKinds,
     ProposalTtl,
     Rate,
+    Severity,
     SkipPrefix,
     Space,
+    Threshold,
 )
 from remembrancer.domain.values import canonical_value
 
@@ -316,12 +319,29 @@ class RetentionPatch(Closed):
     decision: Days | None = None
 
 
+class ScreenPatch(Closed):
+    """Members that are absent stay as they are; null is the deployment's own."""
+
+    reject_at: Threshold | None = None
+    hold_at: Threshold | None = None
+    rules_reject: Severity | None = None
+
+
+class PiiPatch(Closed):
+    """Members that are absent stay as they are; a list takes the place of the one before."""
+
+    hold: PiiKinds | None = None
+    refuse: PiiKinds | None = None
+
+
 class SettingsPatch(Closed):
     """Members that are absent stay as they are."""
 
     default_space: Space | None = None
     four_eyes: bool | None = None
     secrets: Literal["redact", "reject"] | None = None
+    screen: ScreenPatch | None = None
+    pii: PiiPatch | None = None
     proposal_ttl_s: ProposalTtl | None = None
     retention: RetentionPatch | None = None
     skip_prefixes: Annotated[list[SkipPrefix], Field(max_length=50)] | None = None

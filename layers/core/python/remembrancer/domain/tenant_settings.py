@@ -16,6 +16,10 @@ Burst = Annotated[int, Field(ge=10, le=1_000_000)]
 DailyBytes = Annotated[int, Field(ge=10_000, le=10**13)]
 Passages = Annotated[int, Field(ge=100, le=10**10)]
 ProposalTtl = Annotated[int, Field(ge=600, le=90 * 86_400)]
+Threshold = Annotated[float, Field(gt=0, le=1)]
+Severity = Literal["medium", "high", "critical"]
+PiiKind = Literal["card", "email", "iban", "ip", "phone", "ssn"]
+PiiKinds = Annotated[tuple[PiiKind, ...], Field(max_length=6, strict=False)]
 
 
 class Retention(BaseModel):
@@ -30,6 +34,28 @@ class Retention(BaseModel):
     decision: Days = 730
 
 
+class ScreenSettings(BaseModel):
+    """How much stricter than the deployment the screen is here; None is the deployment's own."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+    reject_at: Threshold | None = None
+    """Score of layer 2 from which a text is refused."""
+    hold_at: Threshold | None = None
+    """Score of layer 2 from which it is held for a person."""
+    rules_reject: Severity | None = None
+    """The least severity of a rule that refuses; what is below is held."""
+
+
+class PiiSettings(BaseModel):
+    """Kinds of personal data that are not only flagged and masked: held for a person, or refused. Refusal wins."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+    hold: PiiKinds = ()
+    refuse: PiiKinds = ()
+
+
 class TenantSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
 
@@ -37,6 +63,8 @@ class TenantSettings(BaseModel):
     four_eyes: bool = False
     """Nobody decides a proposal of their own."""
     secrets: Literal["redact", "reject"] = "redact"
+    screen: ScreenSettings = ScreenSettings()
+    pii: PiiSettings = PiiSettings()
     proposal_ttl_s: ProposalTtl = 7 * 86_400
     retention: Retention = Retention()
     skip_prefixes: tuple[SkipPrefix, ...] = Field(default=(), max_length=50, strict=False)

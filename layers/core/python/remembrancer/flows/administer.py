@@ -9,6 +9,7 @@ from remembrancer.domain.ids import format_id
 from remembrancer.domain.principal import authorize
 from remembrancer.domain.problems import Problem
 from remembrancer.domain.requests import KeyRequest, PrincipalRequest, SettingsPatch
+from remembrancer.domain.screen_policy import effective, faults
 from remembrancer.domain.tenant_settings import TenantSettings
 from remembrancer.flows.context import Call, Services, public_id
 from remembrancer.flows.instants import instant
@@ -20,30 +21,65 @@ from remembrancer.store.database import Unit
 KEY_WAIT = timedelta(hours=24)
 """A later key works only after this, so that a stolen session cannot use one at once."""
 
+_BY_MEMBER = {"retention", "screen", "pii"}
+"""Settings that are objects: changed by member."""
+
 
 def get_settings(services: Services, call: Call) -> dict[str, Any]:
+    """The settings, and as `effective` what they come to at the gate of this deployment."""
+
     def read(unit: Unit) -> dict[str, Any]:
         authorize(unit.principal, "admin")
-        return unit.principal.settings.model_dump(mode="json")
+        return _shown(services, unit.principal.settings)
 
     return services.database.read(call.credential, read)
 
 
 def patch_settings(services: Services, call: Call, request: SettingsPatch) -> dict[str, Any]:
-    """The settings after the change. Absent members stay as they are."""
+    """`get_settings` after the change. Absent members stay as they are.
+
+    Raises Problem invalid_input for a screen that would be weaker than the deployment's.
+    """
 
     def change(signed: SignedUnit) -> dict[str, Any]:
         unit = signed.unit
-        before = unit.principal.settings.model_dump(mode="json")
-        patch = request.model_dump(mode="json", exclude_none=True)
-        merged = {**before, **patch, "retention": {**before["retention"], **patch.get("retention", {})}}
-        after = TenantSettings.model_validate(merged).model_dump(mode="json")
-        identity.save_settings(unit, after)
-        signed.audit("settings_changed", before=before, after=after)
+        stored = identity.lock_settings(unit)
+        before = stored.model_dump(mode="json")
+        after = _merged(services, before, request)
+        settings = after.model_dump(mode="json")
+        identity.save_settings(unit, settings)
+        signed.audit(
+            "settings_changed",
+            before=before,
+            after=settings,
+            policy_before=effective(services.screen_policy, stored).version,
+            policy_after=effective(services.screen_policy, after).version,
+        )
         unit.alert("settings_changed", call.correlation_id)
-        return after
+        return _shown(services, after)
 
     return signed_change(services, call, change)
+
+
+def _merged(services: Services, before: dict[str, Any], request: SettingsPatch) -> TenantSettings:
+    asked = request.model_dump(mode="json", exclude_unset=True)
+    patch = {name: value for name, value in asked.items() if value is not None}
+    for group in _BY_MEMBER & patch.keys():
+        # Within the screen null says something: the deployment's own.
+        own = {k: v for k, v in patch[group].items() if v is not None or group == "screen"}
+        patch[group] = {**before[group], **own}
+    after = TenantSettings.model_validate({**before, **patch})
+    errors = faults(services.screen_policy, asked.get("screen") or {}, after.screen)
+    if errors:
+        raise Problem("invalid_input", errors)
+    return after
+
+
+def _shown(services: Services, settings: TenantSettings) -> dict[str, Any]:
+    return {
+        **settings.model_dump(mode="json"),
+        "effective": effective(services.screen_policy, settings).to_dict(),
+    }
 
 
 def list_principals(services: Services, call: Call) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
@@ -13,21 +13,9 @@ from remembrancer.domain.ports import Clock, Embedder, Ids, MacKeys, ObjectStore
 from remembrancer.domain.principal import Credential
 from remembrancer.domain.problems import Problem
 from remembrancer.domain.remember_limits import DUPLICATE_FLOOR
-from remembrancer.domain.screen_thresholds import QUARANTINE_AT, REJECT_AT
+from remembrancer.domain.screen_policy import ScreenPolicy
 from remembrancer.domain.signing import KeyRecord, VerifiedSignature
 from remembrancer.store.database import Database
-
-
-@dataclass(frozen=True)
-class ScreenPolicy:
-    """Layer 2 of the screen: its thresholds, and whether it is configured at all.
-
-    Configured and missing (`required` without a model) fails closed: everything is quarantined.
-    """
-
-    required: bool = False
-    reject_at: float = REJECT_AT
-    quarantine_at: float = QUARANTINE_AT
 
 
 class SignatureVerifier(Protocol):
@@ -52,7 +40,7 @@ class Services:
     clock: Clock
     new_id: Ids
     screen_model: ScreenModel | None = None
-    screen_policy: ScreenPolicy = ScreenPolicy()
+    screen_policy: ScreenPolicy = field(default_factory=ScreenPolicy)
     start_job: Callable[[UUID, UUID], None] = lambda tenant_id, job_id: None
     """Wakes the worker after the commit that made a job; its schedule finds what nobody woke it for."""
     objects: ObjectStore | None = None

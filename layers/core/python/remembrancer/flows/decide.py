@@ -21,6 +21,8 @@ from remembrancer.domain.requests import (
     RejectRequest,
 )
 from remembrancer.domain.screen import Verdict
+from remembrancer.domain.screen_policy import effective
+from remembrancer.domain.tenant_settings import TenantSettings
 from remembrancer.flows import gate
 from remembrancer.flows.admit import Candidate, Target, admit, conflict_summary
 from remembrancer.flows.context import Call, Services
@@ -54,6 +56,7 @@ class _Prepared:
     request: ProposalRequest
     report: dict[str, Any]
     passages: Passages
+    settings: TenantSettings
 
 
 def approve(services: Services, call: Call, proposal: str, request: ApproveRequest) -> Answer:
@@ -107,7 +110,7 @@ def edit(services: Services, call: Call, proposal: str, request: EditRequest) ->
     with keyed(services, call, request.model_dump(mode="json"), _reviewer) as start:
         if start.replay is not None:
             return start.replay
-        examined = gate.examine(services, request.proposal, secrets=start.principal.settings.secrets)
+        examined = gate.examine(services, request.proposal, start.principal.settings)
         if examined.verdict is Verdict.REJECT:
             raise gate.rejected(services, call, examined)
         clean = examined.request
@@ -115,6 +118,7 @@ def edit(services: Services, call: Call, proposal: str, request: EditRequest) ->
 
         def commit(unit: Unit) -> Answer | Problem:
             start.fence(unit)
+            gate.same_policy(unit, start.principal.settings)
             row = _pending(unit, proposal, request.content_digest)
             if isinstance(row, Problem):
                 return row
@@ -186,31 +190,30 @@ def _prepare(services: Services, call: Call, approvals: Sequence[_Approval]) -> 
     proposal is decided or expired is said before what the screen thinks of it.
     """
 
-    def read(unit: Unit) -> list[Row | Problem]:
+    def read(unit: Unit) -> tuple[TenantSettings, list[Row | Problem]]:
         _reviewer(unit)
-        return [_readable(unit, approval.proposal) for approval in approvals]
+        return unit.principal.settings, [_readable(unit, approval.proposal) for approval in approvals]
 
-    rows = services.database.read(call.credential, read)
+    settings, rows = services.database.read(call.credential, read)
     requests = [ProposalRequest.model_validate(row["body"]) for row in rows if not isinstance(row, Problem)]
     texts = [Text(request.content, request.author, request.observed_at) for request in requests]
     made = iter(zip(requests, passages_of_many(services.embedder, texts), strict=True))
+    policy = effective(services.screen_policy, settings)
     found: list[_Prepared | Problem] = []
     for row in rows:
         if isinstance(row, Problem):
             found.append(row)
             continue
         request, passages = next(made)
-        report = gate.fresh_verdict(gate.text_fields(row["body"]), row["screen"])
-        found.append(_Prepared(row["body"], request, report, passages))
+        report = gate.fresh_verdict(gate.text_fields(row["body"]), row["screen"], policy)
+        found.append(_Prepared(row["body"], request, report, passages, settings))
     return found
 
 
 def _check_screen(report: dict[str, Any], override_reason: str | None) -> None:
     """Raises Problem input_rejected, or invalid_input when the screen holds the text and nobody says why not."""
     if report["verdict"] == Verdict.REJECT.value:
-        raise Problem(
-            "input_rejected", [FieldError(s["field"], s["rule"], s["family"]) for s in report["signals"]]
-        )
+        raise Problem("input_rejected", gate.report_errors(report))
     if report["verdict"] == Verdict.QUARANTINE.value and override_reason is None:
         error = FieldError(
             "/override_reason", "required", "the screen holds this text: say why it is admitted"
@@ -231,6 +234,7 @@ def _approve(
         _check_author(unit, locked)
         if locked["body"] != prepared.body:
             raise Problem("digest_mismatch")
+        gate.same_policy(unit, prepared.settings)
         _check_screen(prepared.report, said.override_reason)
         target = None
         if said.supersedes is not None:

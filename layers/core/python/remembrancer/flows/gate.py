@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -15,9 +16,11 @@ from remembrancer.domain.pii import scan_pii
 from remembrancer.domain.ports import ClassifierUnavailable
 from remembrancer.domain.problems import FieldError, Problem
 from remembrancer.domain.requests import Captured, Closed
-from remembrancer.domain.screen import Verdict, screen, worst
+from remembrancer.domain.screen import ScreenReport, Verdict, screen, worst
+from remembrancer.domain.screen_policy import WritePolicy, effective
 from remembrancer.domain.secrets import redact_secrets
-from remembrancer.flows.context import Call, ScreenPolicy, Services
+from remembrancer.domain.tenant_settings import TenantSettings
+from remembrancer.flows.context import Call, Services
 from remembrancer.store.database import Unit
 
 R = TypeVar("R", bound=Closed)
@@ -32,6 +35,8 @@ _SPACE = re.compile(r"\s")
 PROSE_WORDS = 3
 PROSE_CHARACTERS = 24
 """For scripts that do not part words by spaces."""
+MAX_PLACES = 16
+"""Places of personal data that a report lists; its verdict counts them all."""
 
 
 @dataclass(frozen=True)
@@ -46,28 +51,33 @@ class Examined(Generic[R]):
     """(JSON pointer, secret kind) of everything that was replaced."""
 
 
-def examine(services: Services, request: R, *, secrets: str) -> Examined[R]:
+def examine(services: Services, request: R, settings: TenantSettings) -> Examined[R]:
     """Screen, clean and flag every text of the request. Pure but for the classifier behind its port.
 
-    `secrets` is the tenant's setting, `redact` or `reject`. A reject verdict is returned, not raised: the
-    flow writes its audit row first. Raises Problem invalid_input when cleaning leaves a field blank.
+    `settings` are the tenant's, which can only tighten the deployment's policy. A reject verdict is returned, not
+    raised: the flow writes its audit row first. Raises Problem invalid_input when cleaning leaves a field blank.
     """
+    policy = effective(services.screen_policy, settings)
     raw = _raw(request)
     texts = _texts(raw)
-    return _examined(request, raw, texts, _second_layer(services, texts), secrets)
+    [second] = _second_layers(services, policy, [texts])
+    return _examined(request, raw, texts, second, policy)
 
 
-def examine_many(services: Services, requests: Sequence[R], *, secrets: str) -> list[Examined[R] | Problem]:
+def examine_many(
+    services: Services, requests: Sequence[R], settings: TenantSettings
+) -> list[Examined[R] | Problem]:
     """`examine` for each, alone as ever but in one batch of the classifier; a Problem in place of what cleaning
     leaves blank."""
+    policy = effective(services.screen_policy, settings)
     raws = [_raw(request) for request in requests]
     every = [_texts(raw) for raw in raws]
     found: list[Examined[R] | Problem] = []
     for request, raw, texts, second in zip(
-        requests, raws, every, _second_layers(services, every), strict=True
+        requests, raws, every, _second_layers(services, policy, every), strict=True
     ):
         try:
-            found.append(_examined(request, raw, texts, second, secrets))
+            found.append(_examined(request, raw, texts, second, policy))
         except Problem as problem:
             found.append(problem)
     return found
@@ -78,7 +88,7 @@ def _raw(request: Closed) -> dict[str, Any]:
 
 
 def _examined(
-    request: R, raw: dict[str, Any], texts: dict[str, str], second: dict[str, Any], secrets: str
+    request: R, raw: dict[str, Any], texts: dict[str, str], second: dict[str, Any], policy: WritePolicy
 ) -> Examined[R]:
     first = screen(texts)
     found: list[tuple[str, str]] = []
@@ -89,11 +99,12 @@ def _examined(
         return redacted
 
     cleaned = _replace(raw, clean)
-    verdict = worst((first.verdict, second["verdict"]))
-    if found and secrets == "reject":
+    personal = personal_data(_texts(cleaned))
+    report = reported(policy, first, second, personal)
+    verdict = Verdict(report["verdict"])
+    if found and policy.secrets == "reject":
         verdict = Verdict.REJECT
-    report = {**first.to_dict(), "layer2": {**second, "verdict": second["verdict"].value}}
-    report["verdict"] = verdict.value
+        report["verdict"] = verdict.value
     observability.count("Screened")
     if verdict is Verdict.QUARANTINE:
         observability.count("Quarantined")
@@ -101,9 +112,42 @@ def _examined(
         request=_revalidate(request, cleaned),
         verdict=verdict,
         report=report,
-        pii=any(scan_pii(text) for text in _texts(cleaned).values()),
+        pii=bool(personal),
         redactions=tuple(dict.fromkeys(found)),
     )
+
+
+def personal_data(texts: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    """The kinds of personal data by pointer, where there are any."""
+    return {pointer: kinds for pointer, text in texts.items() if (kinds := scan_pii(text))}
+
+
+def reported(
+    policy: WritePolicy,
+    first: ScreenReport,
+    second: Mapping[str, Any],
+    personal: Mapping[str, frozenset[str]],
+) -> dict[str, Any]:
+    """What is kept of a judgement: both layers, what the policy minds of personal data, the policy itself."""
+    verdicts = [first.verdict, Verdict(policy.by_severity(s.severity for s in first.signals))]
+    verdicts.append(Verdict(second["verdict"]))
+    report = {**first.to_dict(), "layer2": {**second, "verdict": str(second["verdict"])}}
+    minded = {pointer: kinds & (policy.pii_hold | policy.pii_refuse) for pointer, kinds in personal.items()}
+    places = [{"field": pointer, "kind": kind} for pointer, kinds in minded.items() for kind in sorted(kinds)]
+    if places:
+        verdicts.append(Verdict(policy.by_pii(place["kind"] for place in places)))
+        report["pii"] = {"verdict": verdicts[-1].value, "found": places[:MAX_PLACES]}
+    return {**report, "verdict": worst(verdicts).value, "policy": policy.to_dict()}
+
+
+def same_policy(unit: Unit, then: TenantSettings) -> None:
+    """Call inside the write: what was judged is committed only under the settings that it was judged by.
+
+    Raises Problem commit_conflict when an admin has changed them since.
+    """
+    now = unit.principal.settings
+    if (now.screen, now.pii, now.secrets) != (then.screen, then.pii, then.secrets):
+        raise Problem("commit_conflict")
 
 
 def rejected(services: Services, call: Call, examined: Examined[Any]) -> Problem:
@@ -118,6 +162,8 @@ def rejected(services: Services, call: Call, examined: Examined[Any]) -> Problem
             "input_rejected",
             rules=rules,
             secrets=sorted({kind for _, kind in examined.redactions}),
+            pii=sorted({place["kind"] for place in examined.report.get("pii", {}).get("found", [])}),
+            policy=examined.report["policy"]["version"],
             correlation_id=call.correlation_id,
         )
         unit.alert("screen", call.correlation_id)
@@ -128,26 +174,44 @@ def rejected(services: Services, call: Call, examined: Examined[Any]) -> Problem
 
 def errors_of(examined: Examined[Any]) -> list[FieldError]:
     """Why the gate refuses it, by pointer: rules and places, never the text."""
-    signals = [
-        FieldError(s["field"], s["rule"], f"{s['family']} at characters {s['start']} to {s['end']}")
-        for s in examined.report["signals"]
-    ]
     secrets = [
         FieldError(pointer, "secret", f"a secret of kind {kind}") for pointer, kind in examined.redactions
     ]
+    return [*report_errors(examined.report), *secrets]
+
+
+def report_errors(report: Mapping[str, Any]) -> list[FieldError]:
+    """The same of a report, which knows nothing of secrets: they are gone from what is stored."""
+    signals = [
+        FieldError(s["field"], s["rule"], f"{s['family']} at characters {s['start']} to {s['end']}")
+        for s in report["signals"]
+    ]
+    personal = [
+        FieldError(place["field"], "pii", f"personal data of kind {place['kind']}")
+        for place in report.get("pii", {}).get("found", [])
+    ]
     learned = [
         FieldError("", "classifier", "the learned screen takes this text for an attack")
-        for _ in range(examined.report["layer2"]["verdict"] == Verdict.REJECT.value)
+        for _ in range(report["layer2"]["verdict"] == Verdict.REJECT.value)
     ]
-    return [*signals, *secrets, *learned]
+    return [*signals, *personal, *learned]
 
 
-def fresh_verdict(text_fields: dict[str, str], stored: dict[str, Any]) -> dict[str, Any]:
-    """The screen as the rules are now, recomputed from the text, with the score layer 2 gave at the write."""
-    first = screen(text_fields)
-    second = stored.get("layer2", {"verdict": Verdict.CLEAN.value})
-    verdict = worst((first.verdict, Verdict(second["verdict"])))
-    return {**first.to_dict(), "layer2": second, "verdict": verdict.value}
+def fresh_verdict(
+    text_fields: dict[str, str], stored: Mapping[str, Any], policy: WritePolicy
+) -> dict[str, Any]:
+    """The report by the rules and the policy as they are now, from the text and the score that layer 2 gave at the
+    write. What layer 2 or personal data came to then is the least that they come to now."""
+    second = dict(stored.get("layer2", {"verdict": Verdict.CLEAN.value}))
+    if "score" in second:
+        second["verdict"] = worst((Verdict(second["verdict"]), Verdict(policy.by_score(second["score"]))))
+    personal = personal_data(text_fields) if policy.watches_pii else {}
+    report = reported(policy, screen(text_fields), second, personal)
+    before = stored.get("pii")
+    if before is not None:
+        report.setdefault("pii", before)
+        report["verdict"] = worst((Verdict(report["verdict"]), Verdict(before["verdict"]))).value
+    return report
 
 
 def text_fields(body: dict[str, Any]) -> dict[str, str]:
@@ -155,14 +219,10 @@ def text_fields(body: dict[str, Any]) -> dict[str, str]:
     return _texts(body)
 
 
-def _second_layer(services: Services, texts: dict[str, str]) -> dict[str, Any]:
-    [found] = _second_layers(services, [texts])
-    return found
-
-
-def _second_layers(services: Services, every: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
+def _second_layers(
+    services: Services, policy: WritePolicy, every: Sequence[dict[str, str]]
+) -> list[dict[str, Any]]:
     """Layer 2's verdict and score of each; a fault, or a missing model that is required, fails closed."""
-    policy = services.screen_policy
     model = services.screen_model
     if model is None:
         verdict = Verdict.QUARANTINE if policy.required else Verdict.CLEAN
@@ -174,9 +234,14 @@ def _second_layers(services: Services, every: Sequence[dict[str, str]]) -> list[
     except ClassifierUnavailable:
         return [{"verdict": Verdict.QUARANTINE, "reason": "classifier_unavailable"} for _ in every]
     return [
-        {"verdict": by_score(score, policy), "score": round(score, 4), "model": model.model_id}
+        {"verdict": Verdict(policy.by_score(score)), "score": shown_score(score), "model": model.model_id}
         for score in scores
     ]
+
+
+def shown_score(score: float) -> float:
+    """To four places and never above what it was: a threshold that let it pass lets the shown one pass."""
+    return math.floor(score * 10_000) / 10_000
 
 
 def is_prose(pointer: str, text: str) -> bool:
@@ -187,12 +252,6 @@ def is_prose(pointer: str, text: str) -> bool:
     if text.isascii() and not _SPACE.search(text.strip()):
         return False  # an id, a digest or an address
     return len(text.split()) >= PROSE_WORDS or len(text) >= PROSE_CHARACTERS
-
-
-def by_score(score: float, policy: ScreenPolicy) -> Verdict:
-    if score >= policy.reject_at:
-        return Verdict.REJECT
-    return Verdict.QUARANTINE if score >= policy.quarantine_at else Verdict.CLEAN
 
 
 def _texts(value: Any) -> dict[str, str]:

@@ -38,7 +38,7 @@ def import_blocks(services: Services, call: Call, request: BlocksRequest) -> Ans
             raise Problem("invalid_input", [FieldError("/content", "no_entry", "has no `## [ … ]` entry")])
         records = [Record(index, _request(request, block)) for index, block in enumerate(blocks.entries)]
         judged = Judged()
-        judge(services, judged, records, settings.secrets, "/content")
+        judge(services, judged, records, settings, "/content")
         shown: dict[str, Any] = {**judged.shown(), "dropped": blocks.dropped}
         return write_or_stage(services, call, start, judged, shown)
 

@@ -37,7 +37,7 @@ def import_markdown(services: Services, call: Call, request: MarkdownRequest) ->
     with keyed(services, call, request.model_dump(mode="json"), space_of) as start:
         if start.replay is not None:
             return start.replay
-        examined = gate.examine(services, request, secrets=start.principal.settings.secrets)
+        examined = gate.examine(services, request, start.principal.settings)
         if examined.verdict is Verdict.REJECT:
             raise gate.rejected(services, call, examined)
         parts = Judged(parts_of(examined, services.clock()))

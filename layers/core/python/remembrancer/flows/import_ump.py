@@ -33,7 +33,7 @@ def import_ump(services: Services, call: Call, request: UmpRequest) -> Answer:
         judged = Judged()
         notes: dict[int, list[str]] = {}
         records = _read(services, start.principal, request, judged, notes)
-        judge(services, judged, records, start.principal.settings.secrets, "/records/{index}")
+        judge(services, judged, records, start.principal.settings, "/records/{index}")
         shown: dict[str, Any] = {
             **judged.shown(),
             "notes": [{"index": index, "notes": said} for index, said in sorted(notes.items())],

@@ -37,8 +37,7 @@ def ingest(services: Services, call: Call, request: IngestRequest) -> Answer:
     with keyed(services, call, request.model_dump(mode="json"), allowed) as start:
         if start.replay is not None:
             return start.replay
-        settings = start.principal.settings
-        examined = gate.examine(services, request, secrets=settings.secrets)
+        examined = gate.examine(services, request, start.principal.settings)
         if examined.verdict is Verdict.REJECT:
             raise gate.rejected(services, call, examined)
         clean = enriched(examined.request, services.clock())
@@ -51,6 +50,7 @@ def ingest(services: Services, call: Call, request: IngestRequest) -> Answer:
 
         def commit(unit: Unit) -> Answer:
             start.fence(unit)
+            gate.same_policy(unit, start.principal.settings)
             space_id = space_of(unit)
             candidate = Candidate(
                 request=clean,

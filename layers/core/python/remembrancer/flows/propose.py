@@ -35,7 +35,7 @@ def capture(services: Services, call: Call, request: ProposalRequest) -> Answer:
     with keyed(services, call, request.model_dump(mode="json"), allowed) as start:
         if start.replay is not None:
             return start.replay
-        examined = gate.examine(services, request, secrets=start.principal.settings.secrets)
+        examined = gate.examine(services, request, start.principal.settings)
         if examined.verdict is Verdict.REJECT:
             raise gate.rejected(services, call, examined)
         clean = examined.request
@@ -43,6 +43,7 @@ def capture(services: Services, call: Call, request: ProposalRequest) -> Answer:
 
         def commit(unit: Unit) -> Answer:
             start.fence(unit)
+            gate.same_policy(unit, start.principal.settings)
             allowed(unit)
             team = unit.principal.team_space
             memories.lock(unit, "space", [team.bytes], shared=True)

@@ -14,6 +14,7 @@ from remembrancer.domain.canonical import canonical_json
 from remembrancer.domain.problems import FieldError, Problem
 from remembrancer.domain.requests import Closed, IngestRequest
 from remembrancer.domain.screen import Verdict
+from remembrancer.domain.tenant_settings import TenantSettings
 from remembrancer.flows import gate
 from remembrancer.flows.batch import Item
 from remembrancer.flows.context import Services
@@ -75,7 +76,9 @@ class _Recorded(Closed):
     claimed: str | None = None
 
 
-def judge(services: Services, judged: Judged, records: Iterable[Record], secrets: str, pointer: str) -> None:
+def judge(
+    services: Services, judged: Judged, records: Iterable[Record], settings: TenantSettings, pointer: str
+) -> None:
     """Every record through the gate. `pointer` says where record `index` lies in the body.
 
     Pointers of errors go to the record and no deeper: its own names are the sender's, not ours.
@@ -90,7 +93,7 @@ def judge(services: Services, judged: Judged, records: Iterable[Record], secrets
             )
             for record in portion
         ]
-        for record, examined in zip(portion, gate.examine_many(services, seen, secrets=secrets), strict=True):
+        for record, examined in zip(portion, gate.examine_many(services, seen, settings), strict=True):
             _judge_one(services, judged, record, examined, pointer.format(index=record.index))
 
 

@@ -25,7 +25,8 @@ from remembrancer.domain.remember_requests import (
     hashed_form,
 )
 from remembrancer.domain.screen import Verdict
-from remembrancer.flows import remember_gate
+from remembrancer.domain.tenant_settings import TenantSettings
+from remembrancer.flows import gate, remember_gate
 from remembrancer.flows.context import Call, Services, public_id
 from remembrancer.flows.remember_end import end
 from remembrancer.store import attempts
@@ -71,6 +72,7 @@ class _Start:
     deadline: datetime
     arrived: datetime
     """On the database's clock: what ended before this is an earlier call's."""
+    settings: TenantSettings
 
 
 def remember(services: Services, call: Call, request: RememberRequest, waiting: Waiting) -> Outcome:
@@ -83,15 +85,15 @@ def remember(services: Services, call: Call, request: RememberRequest, waiting: 
         raise Problem("request_timeout")
     digest = request_hash(hashed_form(request))
 
-    def look(unit: Unit) -> tuple[Row | None, datetime]:
+    def look(unit: Unit) -> tuple[Row | None, datetime, TenantSettings]:
         _target(unit, request)
         seen = attempts.latest(unit, OPERATION, request.idempotency_key)
         if seen is not None:
             _same_request(seen, digest)
-        return seen, unit.now
+        return seen, unit.now, unit.principal.settings
 
-    seen, arrived = services.database.operate(call.credential, look)
-    start = _Start(request, digest, entered_at, until, arrived)
+    seen, arrived, settings = services.database.operate(call.credential, look)
+    start = _Start(request, digest, entered_at, until, arrived, settings)
     if seen is None or seen["state"] == "failed_retryable" or _over(seen, arrived):
         seen, ours = _take_on(services, call, start)
     else:
@@ -140,7 +142,7 @@ def _take_on(services: Services, call: Call, start: _Start) -> tuple[Row, bool]:
     """The attempt that answers this call, and whether it is a new one."""
     if services.start_attempt is None:
         raise Problem("configuration_invalid")
-    judged = remember_gate.judge(services, start.request)
+    judged = remember_gate.judge(services, start.request, start.settings)
     if judged.verdict is not Verdict.CLEAN:
         raise remember_gate.refuse(services, call, judged)
     row, ours = services.database.operate(call.credential, lambda unit: _begin(unit, call, start, judged))
@@ -151,6 +153,7 @@ def _take_on(services: Services, call: Call, start: _Start) -> tuple[Row, bool]:
 
 def _begin(unit: Unit, call: Call, start: _Start, judged: remember_gate.Judged) -> tuple[Row, bool]:
     """A new attempt, unless another call's is at work or ended while this call was here: then that one."""
+    gate.same_policy(unit, start.settings)
     target_id = _target(unit, start.request)
     key = start.request.idempotency_key
     # A second look only when another caller began in between: then its row is there.

@@ -13,7 +13,9 @@ from remembrancer.domain.ports import ClassifierUnavailable
 from remembrancer.domain.problems import FieldError, Problem
 from remembrancer.domain.remember_requests import RememberRequest
 from remembrancer.domain.screen import Verdict, screen, worst
+from remembrancer.domain.screen_policy import WritePolicy, effective
 from remembrancer.domain.secrets import redact_secrets
+from remembrancer.domain.tenant_settings import TenantSettings
 from remembrancer.flows import gate
 from remembrancer.flows.context import Call, Services
 from remembrancer.store.database import Unit
@@ -41,18 +43,20 @@ class Judged:
         return {"report": self.report, "pii": list(self.pii)}
 
 
-def judge(services: Services, request: RememberRequest) -> Judged:
+def judge(services: Services, request: RememberRequest, settings: TenantSettings) -> Judged:
     """Every text of the request, keys of metadata and client's comments too. Pure but for the classifier."""
+    policy = effective(services.screen_policy, settings)
     shape = _shape(request)
     texts = gate.text_fields(shape)
     first = screen(texts)
-    learned, layer2 = _second_layer(services, texts)
+    learned, layer2 = _second_layer(services, policy, texts)
     secrets = [
         (pointer, finding.kind)
         for pointer, text in texts.items()
         for finding in redact_secrets(strip_invisible(text))[1]
     ]
-    verdict = worst((first.verdict, *learned.values(), layer2["verdict"]))
+    report = gate.reported(policy, first, layer2, gate.personal_data(texts) if policy.watches_pii else {})
+    verdict = Verdict(report["verdict"])
     if secrets:
         verdict = Verdict.REJECT
     observability.count("Screened")
@@ -68,6 +72,10 @@ def judge(services: Services, request: RememberRequest) -> Judged:
             for pointer, kind in dict.fromkeys(secrets)
         ),
         *(
+            FieldError(place["field"], "pii", f"personal data of kind {place['kind']}")
+            for place in report.get("pii", {}).get("found", [])
+        ),
+        *(
             FieldError(pointer, "classifier", "the learned screen doubts this text")
             for pointer, found in learned.items()
             if found is not Verdict.CLEAN
@@ -75,11 +83,7 @@ def judge(services: Services, request: RememberRequest) -> Judged:
     ]
     return Judged(
         verdict,
-        {
-            **first.to_dict(),
-            "layer2": {**layer2, "verdict": layer2["verdict"].value},
-            "verdict": verdict.value,
-        },
+        {**report, "verdict": verdict.value},
         tuple(any(scan_pii(text) for text in gate.text_fields(item).values()) for item in shape["evidence"]),
         tuple(errors[:MAX_ERRORS]),
         tuple(sorted({kind for _, kind in secrets})),
@@ -102,6 +106,8 @@ def refuse(services: Services, call: Call, judged: Judged) -> Problem:
                 for s in judged.report["signals"]
             ],
             secrets=list(judged.secrets),
+            pii=sorted({place["kind"] for place in judged.report.get("pii", {}).get("found", [])}),
+            policy=judged.report["policy"]["version"],
             correlation_id=call.correlation_id,
         )
         unit.alert("screen", call.correlation_id)
@@ -131,9 +137,11 @@ def _shape(request: RememberRequest) -> dict[str, Any]:
     return body
 
 
-def _second_layer(services: Services, texts: Mapping[str, str]) -> tuple[dict[str, Verdict], dict[str, Any]]:
+def _second_layer(
+    services: Services, policy: WritePolicy, texts: Mapping[str, str]
+) -> tuple[dict[str, Verdict], dict[str, Any]]:
     """The verdict of each text that is prose, and what is reported of them all; a fault fails closed."""
-    policy, model = services.screen_policy, services.screen_model
+    model = services.screen_model
     prose = {pointer: text for pointer, text in texts.items() if gate.is_prose(pointer, text)}
     missing = {"verdict": Verdict.QUARANTINE, "reason": "classifier_unavailable"}
     if model is None:
@@ -142,6 +150,8 @@ def _second_layer(services: Services, texts: Mapping[str, str]) -> tuple[dict[st
         scores = model.scores(list(prose.values()))
     except ClassifierUnavailable:
         return {}, missing
-    verdicts = {pointer: gate.by_score(score, policy) for pointer, score in zip(prose, scores, strict=True)}
-    highest = round(max(scores, default=0.0), 4)
+    verdicts = {
+        pointer: Verdict(policy.by_score(score)) for pointer, score in zip(prose, scores, strict=True)
+    }
+    highest = gate.shown_score(max(scores, default=0.0))
     return verdicts, {"verdict": worst(verdicts.values()), "score": highest, "model": model.model_id}

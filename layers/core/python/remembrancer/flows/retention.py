@@ -26,7 +26,7 @@ def put_retention(services: Services, call: Call, request: RetentionRequest) -> 
     """Days by kind after the change. It applies at once, to what is stored already too."""
 
     def change(signed: SignedUnit) -> dict[str, Any]:
-        settings = signed.unit.principal.settings.model_dump(mode="json")
+        settings = identity.lock_settings(signed.unit).model_dump(mode="json")
         before, after = settings["retention"], request.model_dump()
         identity.save_settings(signed.unit, {**settings, "retention": after})
         signed.audit("retention_changed", before=before, after=after)

@@ -11,6 +11,7 @@ from remembrancer.domain.ids import format_id
 from remembrancer.domain.principal import Principal, authorize
 from remembrancer.domain.problems import Problem
 from remembrancer.domain.screen import screen
+from remembrancer.domain.screen_policy import WritePolicy, effective
 from remembrancer.flows import gate, render
 from remembrancer.flows.context import Call, Services
 from remembrancer.flows.cursors import Cursors, instant_and_id
@@ -44,7 +45,7 @@ def list_proposals(
         if len(rows) > limit:
             last = [page[-1]["deadline"].isoformat(), str(page[-1]["proposal_id"])]
             more = Cursors(services.macs).encode(unit.tenant_id, "proposals", filters, last)
-        return {"proposals": [_proposal(unit, row) for row in page], "next_cursor": more}
+        return {"proposals": [_proposal(services, unit, row) for row in page], "next_cursor": more}
 
     return services.database.read(call.credential, read)
 
@@ -58,7 +59,7 @@ def get_proposal(services: Services, call: Call, proposal: str) -> dict[str, Any
         row = proposals.get(unit, public_id("prop", proposal))
         if row is None or (own is not None and row["submitted_by"] != own):
             raise Problem("not_found")
-        return _proposal(unit, row)
+        return _proposal(services, unit, row)
 
     return services.database.read(call.credential, read)
 
@@ -77,7 +78,7 @@ def list_quarantine(services: Services, call: Call, cursor: str | None, limit: i
             more = Cursors(services.macs).encode(
                 unit.tenant_id, "quarantine", {}, [str(page[-1]["memory_id"])]
             )
-        return {"memories": [_held(unit, row) for row in page], "next_cursor": more}
+        return {"memories": [_held(services, unit, row) for row in page], "next_cursor": more}
 
     return services.database.read(call.credential, read)
 
@@ -137,7 +138,7 @@ def _own(principal: Principal) -> UUID:
     return principal.principal_id
 
 
-def _proposal(unit: Unit, row: Row) -> dict[str, Any]:
+def _proposal(services: Services, unit: Unit, row: Row) -> dict[str, Any]:
     """The review form: exactly what recall would render for this reader, and what a decision binds to."""
     reveal = render.reveals(unit, "prop", row)
     body: dict[str, Any] = row["body"]
@@ -170,7 +171,7 @@ def _proposal(unit: Unit, row: Row) -> dict[str, Any]:
         else screen({"/source_prompt": row["source_prompt"]}).verdict.value,
         "pii": row["pii"],
         "masked": row["pii"] and not unit.principal.sees_pii,
-        "screen": _screen(body, shown, row["screen"]),
+        "screen": _screen(_policy(services, unit), body, shown, row["screen"]),
         "scores": {
             **public_scores(row["scores"]),
             "conflict": render.clean(row["scores"].get("conflict"), reveal_pii=reveal)
@@ -210,9 +211,15 @@ def _survives_a_browser(number: int | float) -> bool:
     return not number.is_integer()
 
 
-def _screen(stored: dict[str, Any], shown: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
+def _policy(services: Services, unit: Unit) -> WritePolicy:
+    return effective(services.screen_policy, unit.principal.settings)
+
+
+def _screen(
+    policy: WritePolicy, stored: dict[str, Any], shown: dict[str, Any], report: dict[str, Any]
+) -> dict[str, Any]:
     """The fresh verdict on the stored text; its spans point into the text that is shown."""
-    fresh = gate.fresh_verdict(gate.text_fields(stored), report)
+    fresh = gate.fresh_verdict(gate.text_fields(stored), report, policy)
     if shown != stored:
         fresh["signals"] = screen(gate.text_fields(shown)).to_dict()["signals"]
     return fresh
@@ -229,7 +236,7 @@ def _conflicting(unit: Unit, row: Row) -> dict[str, Any] | None:
     return {**shown, "scored_version": row["conflict_version"], "live": live}
 
 
-def _held(unit: Unit, row: Row) -> dict[str, Any]:
+def _held(services: Services, unit: Unit, row: Row) -> dict[str, Any]:
     # A private row's text is its owner's alone; reviewers see that it exists and why it is held.
     visible = row["space_id"] == unit.principal.team_space or row["owner_id"] == unit.principal.principal_id
     shown: dict[str, Any] = {
@@ -252,6 +259,7 @@ def _held(unit: Unit, row: Row) -> dict[str, Any]:
         "domain": row["domain"],
         "graph": clean["held_graph"],
         "screen": _screen(
+            _policy(services, unit),
             {k: v for k, v in body.items() if v is not None},
             {k: v for k, v in clean.items() if v is not None},
             row["screen"],

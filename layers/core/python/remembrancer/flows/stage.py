@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from remembrancer.domain.ids import format_id
+from remembrancer.flows import gate
 from remembrancer.flows.batch import outcome, publish, writable_space
 from remembrancer.flows.context import Call, Services
 from remembrancer.flows.index import MAX_PASSAGES, cut_text, embedded
@@ -39,6 +40,7 @@ def write_or_stage(
 
     def commit(unit: Unit) -> Answer:
         start.fence(unit)
+        gate.same_policy(unit, start.principal.settings)
         _audit_refused(unit, judged, call)
         published = publish(unit, items, passages, call.correlation_id, start.principal)
         body = {**shown, **outcome(items, published), "correlation_id": call.correlation_id}
@@ -61,6 +63,7 @@ def stage_import(
 
     def commit(unit: Unit) -> tuple[Answer, UUID]:
         start.fence(unit)
+        gate.same_policy(unit, start.principal.settings)
         _audit_refused(unit, judged, call)
         began = {str(space_id): n for space_id, n in start.principal.generations.items()}
         request = {"shown": dict(shown), "generations": began}

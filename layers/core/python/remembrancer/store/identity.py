@@ -11,6 +11,7 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from remembrancer.domain.problems import Problem
+from remembrancer.domain.tenant_settings import TenantSettings
 from remembrancer.store.database import Row, Unit
 
 
@@ -130,6 +131,15 @@ def principal_kind(unit: Unit, principal_id: UUID) -> str | None:
         {"tenant": unit.tenant_id, "id": principal_id},
     )
     return None if row is None else row["kind"]
+
+
+def lock_settings(unit: Unit) -> TenantSettings:
+    """As they are, until the commit: of two changes the later one builds on the earlier."""
+    row = unit.row(
+        "select settings from tenant where tenant_id = %(tenant)s for update", {"tenant": unit.tenant_id}
+    )
+    assert row is not None
+    return TenantSettings.model_validate(row["settings"])
 
 
 def save_settings(unit: Unit, settings: Mapping[str, Any]) -> None:
