@@ -28,7 +28,7 @@ def audit_verify(export: Path, checkpoints: Sequence[Path], key: Path | None) ->
     try:
         points = {point: tenant for tenant, point in (_checkpoint(path, key) for path in checkpoints)}
         with export.open(encoding="utf-8") as lines:
-            found, outcome = verify_lines(lines, witnesses={point.seq: point.hash for point in points})
+            found, outcome = verify_lines(lines, witnesses=points)
     except (NotAnExport, UnicodeDecodeError) as error:
         raise Unverifiable(f"{export}: {error}") from None
     if set(points.values()) - {str(found.tenant)}:

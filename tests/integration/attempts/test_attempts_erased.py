@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from remembrancer.domain.problems import Problem
+from remembrancer.flows import erase as erasures
+from remembrancer.flows import erase_work
 from tests.integration.attempts.harness import Killed, Remembering, ada
 from tests.integration.probe import counts, everywhere
 from tests.integration.world import ADMIN, AGENT, OTHER_AGENT, World
@@ -122,12 +125,46 @@ def test_by_owner_every_attempt_of_theirs_goes_and_no_other(world: World, rememb
     assert world.call(OTHER_AGENT, "GET", f"/v1/remember/att_{theirs.attempt_id.hex}").text == theirs.body
 
 
+def test_more_attempts_than_one_transaction_takes_are_a_job(
+    world: World, remembering: Remembering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (erasures, erase_work):
+        monkeypatch.setattr(module, "MOST", 3)
+    plant(remembering)
+    body = {"owner": world.principals[AGENT.name], "dry_run": False, "reason": "data_subject_request"}
+    reply = world.call(ADMIN, "POST", "/v1/purge", body, signed=True)
+    assert reply.status == 202, reply.text
+    worker = replace(world.services("erase_step"), objects=remembering.objects)
+    while erase_work.step(worker, None, None)["more"]:
+        pass
+    shown = world.call(ADMIN, "GET", f"/v1/jobs/{reply.json['job_id']}").json
+    assert (shown["status"], shown["done"]) == ("done", shown["total"])
+    assert everywhere(world, CANARY) == [] and remembering.objects.held == {}
+
+
+def test_attempts_alone_take_the_bundles_that_hold_them(world: World, remembering: Remembering) -> None:
+    remembering.assessor.script = ["{"] * 3
+    assert remembering.remember(full("k-1")).status == 503
+    ask = {"action": "export", "jurisdiction": "gdpr", "data_subject": SUBJECT, "dry_run": False}
+    begun = world.call(ADMIN, "POST", "/v1/dsar", ask, signed=True)
+    assert begun.status == 202, begun.text
+    worker = replace(world.services("erase_step"), objects=remembering.objects)
+    while erase_work.step(worker, None, None)["more"]:
+        pass
+    assert [key for key in remembering.objects.held if key.startswith("bundles/")] != []
+    assert begun.json["located"]["attempts"] == 1 and begun.json["located"]["memories"] == 0
+    erase(world, owner=world.principals[AGENT.name])
+    assert remembering.objects.held == {}
+
+
 def test_a_subject_on_hold_keeps_its_attempts(world: World, remembering: Remembering) -> None:
     remembering.assessor.script = ["{"] * 3
     outcome = remembering.remember(full("k-1"))
     hold = {"data_subject": SUBJECT, "reason": "litigation", "case_reference": "case-7"}
     assert world.call(ADMIN, "POST", "/v1/legal-holds", hold).status in (200, 201)
-    assert erase(world, data_subject=SUBJECT)["counts"]["attempt"] == 0
+    kept = erase(world, data_subject=SUBJECT)
+    assert kept["counts"]["attempt"] == 0
+    assert kept["held_attempts"] == [f"att_{outcome.attempt_id.hex}"]
     shown = world.call(AGENT, "GET", f"/v1/remember/att_{outcome.attempt_id.hex}")
     assert shown.text == outcome.body
     assert world.sql("select count(*) as n from exchange")[0]["n"] == 3

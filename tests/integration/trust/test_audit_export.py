@@ -47,10 +47,13 @@ def exported(world: World, *, limit: int = 4) -> list[str]:
         after = json.loads(page[-1])["seq"]
 
 
-def checkpoint(world: World, seq: int, key: ec.EllipticCurvePrivateKey, path: Path) -> Path:
-    """As `checkpoint_sign` stores it, with a key of this test."""
+def checkpoint(
+    world: World, seq: int, key: ec.EllipticCurvePrivateKey, path: Path, digest: bytes | None = None
+) -> Path:
+    """As `checkpoint_sign` stores it, with a key of this test; of another chain when `digest` is given."""
     [row] = world.sql("select hash from audit_event where tenant_id = %s and seq = %s", world.tenant_id, seq)
-    head = {"tenant_id": world.tenant_id, "sequence": seq, "head": bytes(row["hash"]).hex(), "at": "now"}
+    shown = bytes(row["hash"] if digest is None else digest).hex()
+    head = {"tenant_id": world.tenant_id, "sequence": seq, "head": shown, "at": "now"}
     signed = statement(head)
     signature = base64.b64encode(key.sign(signed, ec.ECDSA(hashes.SHA256()))).decode()
     path.write_text(json.dumps({"signature": signature, "statement": signed.decode()}))
@@ -86,6 +89,13 @@ def test_an_export_is_whole_without_the_database(
     assert main(["audit-verify", str(path)]) == 0
     assert main(["audit-verify", str(path), "--checkpoint", str(stored), "--key", str(pem)]) == 1
     assert "unwitnessed: row 5" in capsys.readouterr().out
+    # Two checkpoints of one place that differ: one of the two chains was put in the place of the other.
+    path.write_text("".join(lines))
+    forged = checkpoint(world, 5, key, tmp_path / "5b.json", bytes(32))
+    both = [one for file in (stored, forged) for one in ("--checkpoint", str(file))]
+    for order in (both, both[2:] + both[:2]):
+        assert main(["audit-verify", str(path), *order, "--key", str(pem)]) == 1
+        assert "unwitnessed: row 5" in capsys.readouterr().out
     other = tmp_path / "other.pem"
     other.write_text(public_pem(ec.generate_private_key(ec.SECP256R1())))
     assert main(["audit-verify", str(path), "--checkpoint", str(stored), "--key", str(other)]) == 2

@@ -27,7 +27,7 @@ from tests.integration.probe import (
     scratch_world,
 )
 from tests.integration.trust.erasing import done, purge, race
-from tests.integration.world import AGENT, AUDITOR, OTHER_AGENT, READER, REVIEWER, World
+from tests.integration.world import ADMIN, AGENT, AUDITOR, OTHER_AGENT, READER, REVIEWER, World
 
 CANARY = "zq8canary"
 SUBJECT = f"Zoë {CANARY}"
@@ -104,6 +104,35 @@ def test_the_key_of_a_subject_is_one_for_its_spellings(text: str) -> None:
     key = subject_key(text)
     assert key == subject_key(key) == subject_key(unicodedata.normalize("NFD", text))
     assert key == subject_key(unicodedata.normalize("NFC", text)) == subject_key(text.casefold())
+
+
+@pytest.mark.parametrize("again", ["ingest", "approved", "imported", "in one import"])
+def test_a_subject_that_only_a_further_submission_names_is_found_and_held(world: World, again: str) -> None:
+    """The text was there before anybody said whom it is about, or it was said to be about others."""
+    text = "Room seven is booked on Friday."
+    record = {"body": {"text": text}, "scope": {"visibility": "shared"}}
+    of = {**record, "body": {**record["body"], "structured": {"data_subjects": [SUBJECT]}}}
+    if again == "in one import":
+        done(world.call(AGENT, "POST", "/v1/ingest/ump", {"records": [record, of]}), 201)
+    else:
+        world.ingest(text, data_subjects=["Somebody else"] if again == "ingest" else [])
+    if again == "ingest":
+        assert world.ingest(text, OTHER_AGENT, data_subjects=[SUBJECT])["duplicate"]
+    elif again == "approved":
+        world.approve(world.propose(text, OTHER_AGENT, data_subjects=[SUBJECT])["proposal_id"])
+    elif again == "imported":
+        done(world.call(OTHER_AGENT, "POST", "/v1/ingest/ump", {"records": [of]}))
+    [memory] = world.sql("select 'mem_' || replace(memory_id::text, '-', '') as id from memory")
+    hold = {"data_subject": SPELLED, "reason": "litigation", "case_reference": "case-7"}
+    placed = done(world.call(ADMIN, "POST", "/v1/legal-holds", hold), 201)
+    for named in ({"data_subject": SUBJECT}, {"memory_ids": [memory["id"]]}):
+        assert done(purge(world, **named))["held"] == [memory["id"]]
+    # Whoever sent it again goes, and what is held of theirs stays.
+    done(purge(world, owner=world.principals[OTHER_AGENT.name]))
+    release = f"/v1/legal-holds/{placed['hold_id']}/release"
+    done(world.call(ADMIN, "POST", release, {"reason": "case_closed"}, signed=True))
+    assert done(purge(world, data_subject=SPELLED))["erased"] == [memory["id"]]
+    assert everywhere(world, CANARY) == [] and everywhere(world, "room seven") == []
 
 
 def test_an_owner_leaves_with_proposals_and_staged_work(world: World) -> None:

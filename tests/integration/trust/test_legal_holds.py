@@ -12,7 +12,7 @@ import pytest
 
 from remembrancer.flows.index import MAX_PASSAGES
 from tests.integration.probe import QuickEmbedder, counts, erase_of, everywhere, scratch_world
-from tests.integration.world import ADMIN, AGENT, AUDITOR, READER, REVIEWER, Person, Reply, World
+from tests.integration.world import ADMIN, AGENT, AUDITOR, OTHER_AGENT, READER, REVIEWER, Person, Reply, World
 
 
 @pytest.fixture
@@ -84,6 +84,24 @@ def test_a_held_subject_is_held_everywhere_now_and_later(world: World) -> None:
     done = purge(world, data_subject="José K.")
     assert sorted(done["erased"]) == sorted([before, after])
     assert done["counts"]["proposal"] == 1 and done["counts"]["job_item"] == 1
+
+
+def test_a_held_capture_of_the_same_bytes_stays_and_is_listed(world: World) -> None:
+    """Erasing a memory takes the captures of its bytes along: not one that names a subject on hold."""
+    text = "The lift stopped at noon."
+    memory = world.ingest(text)["memory_id"]
+    held = world.propose(text, data_subjects=["Jane Roe"])["proposal_id"]
+    free = world.propose(text, OTHER_AGENT)["proposal_id"]
+    hold_id = placed(world, data_subject="jane roe")
+    dry = purge(world, memory_ids=[memory], dry_run=True)
+    done = purge(world, memory_ids=[memory])
+    assert dry["counts"] == done["counts"] and done["counts"]["proposal"] == 1
+    assert (done["erased"], done["held_proposals"], done["erased_proposals"]) == ([memory], [held], [])
+    assert world.shown(held)["content"] == text
+    assert world.call(REVIEWER, "GET", f"/v1/proposals/{free}").status == 404
+    assert release(world, hold_id).status == 200
+    assert purge(world, data_subject="Jane Roe")["erased_proposals"] == [held]
+    assert everywhere(world, "the lift stopped") == []
 
 
 def test_a_release_needs_a_signature_and_happens_once(world: World) -> None:

@@ -136,6 +136,16 @@ def test_a_hold_placed_between_two_batches_holds_the_rest(world: World, bucket: 
     assert counts(world)["memory"] == 5 and counts(world)["proposal"] == 1
 
 
+def test_a_capture_approved_between_two_batches_goes_as_a_memory(world: World, bucket: Bucket) -> None:
+    crowd(world)
+    [proposal] = world.sql("select 'prop_' || replace(proposal_id::text, '-', '') as id from proposal")
+    begun = taken_on(world, data_subject=WORD)
+    assert world.approve(proposal["id"]).status == 200
+    work(world, begun["job_id"])
+    assert everywhere(world, WORD) == [] and no_orphans(world)
+    assert result(world, begun["job_id"])["result"]["erased"]["memories"] == 9
+
+
 def test_two_workers_and_two_erasures_of_the_same_rows(world: World, bucket: Bucket) -> None:
     made = crowd(world, 12)
     jobs_begun = [

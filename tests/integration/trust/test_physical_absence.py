@@ -60,4 +60,13 @@ def test_the_planner_keeps_no_sample_of_what_callers_say(postgres: Any, tmp_path
             CANARY,
         )
         assert samples == []
+        # Of vectors, and of plain digests of what was said, none either.
+        guessable = world.sql(
+            "select s.tablename, s.attname from pg_stats s join pg_attribute a"
+            "   on a.attrelid = ('public.' || s.tablename)::regclass and a.attname = s.attname"
+            " where s.schemaname = 'public' and (a.atttypid in ('halfvec'::regtype, 'vector'::regtype)"
+            "   or a.attname in ('content_sha', 'content_shas', 'dedup_key', 'pending_key', 'request_hash',"
+            "                    'text_sha', 'key_sha', 'context_hash'))"
+        )
+        assert guessable == []
         assert world.sql("select count(*) > 50 as some from pg_stats where schemaname = 'public'")[0]["some"]

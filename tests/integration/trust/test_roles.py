@@ -196,11 +196,14 @@ READS: dict[str, dict[str, str]] = {
     "rem_definer": {
         "passage": "memory_id passage_id space_id tenant_id terms words",
         "space_stats": "stored tenant_id",
-        "attempt": "attempt_id groups issuer scopes subject tenant_id",
+        "attempt": "attempt_id content_shas groups issuer refs scopes subject tenant_id",
+        "idempotency": "key operation principal_id refs tenant_id",
     },
 }
 EXECUTES = {
     "rem_passages_with": {"rem_recall"},
+    "rem_attempts_with": {"rem_purge"},
+    "rem_answers_with": {"rem_purge"},
     "rate_take": {
         "rem_ingest", "rem_proposal", "rem_approve", "rem_recall", "rem_purge", "rem_audit", "rem_admin", "rem_system",
         "rem_curate", "rem_report", "rem_job", *REMEMBERING,
@@ -353,7 +356,7 @@ def test_functions_that_look_across_tenants_are_executed_by_the_declared_roles_a
     )
     assert {row["proname"] for row in definers} == {
         "resolve_principal", "list_tenants", "audit_append_many", "rem_passages_with", "rate_take", "resolve_attempt",
-        "quota_take", "pii_read_log",
+        "quota_take", "pii_read_log", "rem_attempts_with", "rem_answers_with",
     }  # fmt: skip
     assert all(row["owner"] == "rem_definer" for row in definers)
     # A caller's search path must not decide which table the function reads.

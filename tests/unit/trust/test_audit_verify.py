@@ -69,7 +69,7 @@ def rewritten_from(index, **changes):
 
 
 def test_an_untouched_chain_is_intact():
-    outcome = verify(CHAIN, tenant=TENANT, head=HEAD, checkpoints={4: CHAIN[3].hash})
+    outcome = verify(CHAIN, tenant=TENANT, head=HEAD, checkpoints=[ChainPoint(4, CHAIN[3].hash)])
     assert outcome.intact
     assert (outcome.rows, outcome.reached) == (10, HEAD)
 
@@ -121,7 +121,9 @@ def test_a_rewritten_chain_with_its_head_is_betrayed_by_a_signed_checkpoint():
     rows = rewritten_from(2, action="nothing_happened")
     head = ChainPoint(10, rows[-1].hash)
     assert found(rows, head=head) == ()
-    assert found(rows, head=head, checkpoints={6: CHAIN[5].hash, 9: CHAIN[8].hash}) == (
+    assert found(
+        rows, head=head, checkpoints=[ChainPoint(6, CHAIN[5].hash), ChainPoint(9, CHAIN[8].hash)]
+    ) == (
         Fault(FaultKind.UNWITNESSED, 6, 6),
         Fault(FaultKind.UNWITNESSED, 9, 9),
     )
@@ -142,7 +144,9 @@ def test_a_truncation_with_its_head_is_located_against_a_checkpoint():
     head = ChainPoint(7, CHAIN[6].hash)
     checkpoint = ChainPoint(9, CHAIN[8].hash)
     assert found(CHAIN[:7], head=head) == ()
-    assert found(CHAIN[:7], head=head, checkpoints={9: CHAIN[8].hash}) == (Fault(FaultKind.TRUNCATED, 8, 9),)
+    assert found(CHAIN[:7], head=head, checkpoints=[ChainPoint(9, CHAIN[8].hash)]) == (
+        Fault(FaultKind.TRUNCATED, 8, 9),
+    )
     assert found([], head=head, from_checkpoint=checkpoint) == (Fault(FaultKind.TRUNCATED, 8, 9),)
 
 

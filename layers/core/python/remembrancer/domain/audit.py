@@ -126,17 +126,18 @@ def verify(
     tenant: UUID,
     from_checkpoint: ChainPoint = GENESIS,
     head: ChainPoint | None = None,
-    checkpoints: Mapping[int, bytes] | None = None,
+    checkpoints: Iterable[ChainPoint] = (),
 ) -> Verification:
     """Read the rows after `from_checkpoint` in ascending order and say where the chain was changed.
 
-    `head` is the tenant's head: rows that it counts and that are absent were truncated. `checkpoints`
-    (number to hash) are what signed checkpoints recorded; they alone reveal a chain that was rewritten
-    together with its head. Constant memory; each row is charged with one fault, the most telling.
+    `head` is the tenant's head: rows that it counts and that are absent were truncated. `checkpoints` are what
+    signed checkpoints recorded; they alone reveal a chain that was rewritten together with its head, and two of
+    one number that differ say so by themselves. Constant memory; each row is charged with one fault, the most
+    telling.
     """
     witnesses = {from_checkpoint.seq: from_checkpoint.hash}
     faults: list[Fault] = []
-    for point in [*(ChainPoint(*item) for item in (checkpoints or {}).items()), *([head] if head else [])]:
+    for point in [*checkpoints, *([head] if head else [])]:
         if witnesses.setdefault(point.seq, point.hash) != point.hash:
             faults.append(Fault(FaultKind.UNWITNESSED, point.seq, point.seq))
     reached = from_checkpoint

@@ -67,10 +67,8 @@ class Export:
     checkpoints: dict[int, bytes] = field(default_factory=dict)
 
 
-def verify_lines(
-    text: Iterable[str], *, witnesses: Mapping[int, bytes] | None = None
-) -> tuple[Export, Verification]:
-    """Verify an export; `witnesses` (number to hash) are checkpoints that were kept elsewhere.
+def verify_lines(text: Iterable[str], *, witnesses: Iterable[ChainPoint] = ()) -> tuple[Export, Verification]:
+    """Verify an export; `witnesses` are checkpoints that were kept elsewhere.
 
     The rows are held in memory, since the head stands before them and pages may be joined. Raises NotAnExport.
     """
@@ -89,7 +87,7 @@ def verify_lines(
             raise NotAnExport(number) from None
     if export.tenant is None:
         raise NotAnExport(1)
-    known = {**export.checkpoints, **(witnesses or {})}
+    known = [*witnesses, *(ChainPoint(*item) for item in export.checkpoints.items())]
     return export, verify(rows, tenant=export.tenant, head=export.head, checkpoints=known)
 
 

@@ -304,6 +304,7 @@ def _submission(entry: _Entry) -> memories.Submission:
         candidate.request.source,
         candidate.request.revision,
         candidate.place,
+        tuple(candidate.request.data_subjects),
     )
 
 

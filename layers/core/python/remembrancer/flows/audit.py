@@ -79,7 +79,7 @@ def verify_chain(services: Services, call: Call, begin: Literal["start", "checkp
             tenant=unit.tenant_id,
             from_checkpoint=first,
             head=head,
-            checkpoints={seq: digest for seq, digest in checkpoints.items() if seq >= first.seq},
+            checkpoints=[ChainPoint(*item) for item in checkpoints.items() if item[0] >= first.seq],
         )
         return {
             "ok": outcome.intact,

@@ -65,6 +65,7 @@ def _act(
         "proposals": len(wanted.proposals),
         "imports": len(wanted.jobs),
         "submissions": len(wanted.occurrences),
+        "attempts": len(wanted.attempts),
         "by": {kind: len(part) for kind, part in found.items()},
     }
     if request.dry_run:

@@ -66,7 +66,11 @@ def _purge(
     found = removal.judge(services, unit, wanted)
     doomed = found.doomed
     large = len(wanted) > MOST
-    counts = erasure.count(unit, doomed.memories, doomed.proposals) if large else removal.delete(unit, doomed)
+    counts = (
+        erasure.count(unit, doomed.memories, [*doomed.proposals, *found.along])
+        if large
+        else removal.delete(unit, doomed, found.along)
+    )
     body = _body(call, request, named, found, counts)
     if request.dry_run:
         raise _DryRun(body)

@@ -6,6 +6,7 @@ another that finds what is left.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -19,7 +20,7 @@ from remembrancer.flows.dsar_certificate import certify
 from remembrancer.flows.jobs import claim
 from remembrancer.flows.selectors import MOST, Selected
 from remembrancer.flows.subject_bundle import write_bundle
-from remembrancer.store import dsar, erasure, erasure_work, jobs
+from remembrancer.store import dsar, erasure, erasure_work, jobs, selection
 from remembrancer.store.database import Row, Unit
 
 BUDGET = timedelta(seconds=60)
@@ -89,8 +90,9 @@ def _batch(services: Services, unit: Unit, job_id: UUID) -> bool:
         *(items.get(kind, []) for kind in ("memory", "proposal", "job", "occurrence", "attempt"))
     )
     removal.lock_for_ids(unit, wanted)
+    wanted = _with_approved(unit, row, wanted)
     found = removal.judge(services, unit, wanted)
-    counts = removal.delete(unit, found.doomed)
+    counts = removal.delete(unit, found.doomed, found.along)
     removal.bury(services, unit, found.doomed, row["request"]["reason"], job_id)
     erasure_work.done(unit, job_id, items, _added(row["result"] or {}, found, counts))
     jobs.renew(unit, job_id)
@@ -107,6 +109,14 @@ def _batch(services: Services, unit: Unit, job_id: UUID) -> bool:
     for memory in shown["erased"]:
         unit.alert("erased", memory)
     return True
+
+
+def _with_approved(unit: Unit, row: Row, wanted: Selected) -> Selected:
+    """What became a memory after it was written down as a capture goes as that memory; ids mean themselves alone."""
+    if "proposal_ids" in row["request"]["selector"]:
+        return wanted
+    approved = selection.memories_from(unit, wanted.proposals)
+    return replace(wanted, memories=sorted({*wanted.memories, *approved}))
 
 
 def _added(result: dict[str, Any], found: removal.Found, counts: dict[str, int]) -> dict[str, Any]:
@@ -132,6 +142,7 @@ def _added(result: dict[str, Any], found: removal.Found, counts: dict[str, int])
                     ("memories", "held"),
                     ("proposals", "held_proposals"),
                     ("imports", "held_jobs"),
+                    ("attempts", "held_attempts"),
                 )
             },
         },

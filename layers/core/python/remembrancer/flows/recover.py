@@ -135,7 +135,7 @@ def _parts(back: list[tuple[str, UUID]]) -> Iterator[Selected]:
 def _erase_again(unit: Unit, part: Selected) -> int:
     removal.lock_for_ids(unit, part)
     restore.drop_holds(unit, part.memories)
-    counts = removal.delete(unit, part)
+    counts = removal.delete(unit, part, erasure.proposals_with(unit, part.memories))
     jobs.erase_bundles(unit)
     erasure.raise_generation(unit, spaces.every(unit))
     unit.audit(

@@ -24,11 +24,15 @@ REMAINS = (
 
 @dataclass(frozen=True)
 class Found:
-    """Under the locks: what goes, what a legal hold keeps, and the spaces of what goes."""
+    """Under the locks: what goes, what a legal hold keeps, and the spaces of what goes.
+
+    `along` are the proposals that go with the memories: with their tombstones, so without any of their own.
+    """
 
     doomed: Selected
     held: Selected
     spaces: list[UUID]
+    along: list[UUID]
 
     @property
     def present(self) -> set[UUID]:
@@ -63,19 +67,21 @@ def judge(services: Services, unit: Unit, wanted: Selected) -> Found:
     memories = erasure.find(unit, wanted.memories)
     kept = {row["memory_id"] for row in memories if held(row)}
     gone = [row["memory_id"] for row in memories if row["memory_id"] not in kept]
-    proposals = erasure.find_proposals(unit, wanted.proposals)
+    beside = erasure.proposals_with(unit, gone)
+    proposals = erasure.find_proposals(unit, sorted({*wanted.proposals, *beside}))
     occurrences = erasure.find_occurrences(unit, wanted.occurrences)
     staged = sorted({*wanted.jobs, *selection.jobs_with_texts_of(unit, gone)})
     of_staged = selection.subjects_of_jobs(unit, staged)
     jobs_kept = {one for one in staged if held({"data_subjects": of_staged.get(one, [])})}
     of_attempts = attempts.touched(unit, wanted.attempts, gone, wanted.occurrences)
-    gone_attempts = _halves(of_attempts, "attempt_id", held)[1]
-    kept_proposals, gone_proposals = _halves(proposals, "proposal_id", held)
+    kept_attempts, gone_attempts = _halves(of_attempts, "attempt_id", held)
+    kept_proposals, going_proposals = _halves(proposals, "proposal_id", held)
+    gone_proposals = [one for one in going_proposals if one in set(wanted.proposals)]
     kept_occurrences, gone_occurrences = _halves(occurrences, "occurrence_id", held)
     doomed = Selected(
         gone, gone_proposals, [j for j in staged if j not in jobs_kept], gone_occurrences, gone_attempts
     )
-    going = {*gone, *gone_proposals, *gone_occurrences}
+    going = {*gone, *going_proposals, *gone_occurrences}
     touched = {
         row["space_id"]
         for name, rows in (
@@ -87,14 +93,20 @@ def judge(services: Services, unit: Unit, wanted: Selected) -> Found:
         if row[name] in going
     }
     return Found(
-        doomed, Selected(sorted(kept), kept_proposals, sorted(jobs_kept), kept_occurrences), sorted(touched)
+        doomed,
+        Selected(sorted(kept), kept_proposals, sorted(jobs_kept), kept_occurrences, kept_attempts),
+        sorted(touched),
+        [one for one in going_proposals if one not in set(gone_proposals)],
     )
 
 
 def _halves(rows: Sequence[Row], name: str, held: Callable[[Row], bool]) -> tuple[list[UUID], list[UUID]]:
     """Held, and not."""
-    kept = [row[name] for row in rows if held(row)]
-    return kept, [row[name] for row in rows if row[name] not in set(kept)]
+    kept: list[UUID] = []
+    gone: list[UUID] = []
+    for row in rows:
+        (kept if held(row) else gone).append(row[name])
+    return kept, gone
 
 
 def _on_hold(services: Services, unit: Unit) -> Callable[[Row], bool]:
@@ -113,10 +125,11 @@ def _on_hold(services: Services, unit: Unit) -> Callable[[Row], bool]:
     return held
 
 
-def delete(unit: Unit, doomed: Selected) -> dict[str, int]:
-    """Rows removed, by table."""
+def delete(unit: Unit, doomed: Selected, along: Sequence[UUID]) -> dict[str, int]:
+    """Rows removed, by table; `along` as in Found."""
     of_attempts = attempts.erase(unit, doomed.attempts)
-    counts = erasure.erase(unit, doomed.memories, doomed.proposals, doomed.jobs, doomed.occurrences)
+    proposals = [*doomed.proposals, *along]
+    counts = erasure.erase(unit, doomed.memories, proposals, doomed.jobs, doomed.occurrences)
     return counts | of_attempts
 
 
@@ -127,7 +140,7 @@ def bury(
 
     `erasure_id` groups the tombstones of one long erasure, whose own bundle is its subject's and stays.
     """
-    if doomed.memories or doomed.proposals or doomed.occurrences:
+    if doomed.memories or doomed.proposals or doomed.occurrences or doomed.attempts:
         _erase_bundles(services, unit, erasure_id)
     _erase_work(services, unit, doomed.attempts)
     rows = [*doomed.memories, *doomed.proposals, *doomed.jobs, *doomed.occurrences, *doomed.attempts]
@@ -164,6 +177,7 @@ def shown(found: Found) -> dict[str, Any]:
         "held": ids("mem", found.held.memories),
         "held_proposals": ids("prop", found.held.proposals),
         "held_jobs": ids("job", found.held.jobs),
+        "held_attempts": ids("att", found.held.attempts),
     }
 
 

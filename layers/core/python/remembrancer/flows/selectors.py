@@ -54,10 +54,11 @@ class Selected:
     jobs: list[UUID] = field(default_factory=list)
     occurrences: list[UUID] = field(default_factory=list)
     attempts: list[UUID] = field(default_factory=list)
-    """Of remember; with what they left. No row of knowledge is theirs."""
+    """Of remember; with what they left."""
 
     def __len__(self) -> int:
-        return len(self.memories) + len(self.proposals) + len(self.jobs) + len(self.occurrences)
+        kinds = (self.memories, self.proposals, self.jobs, self.occurrences, self.attempts)
+        return sum(map(len, kinds))
 
 
 def selector(

@@ -161,16 +161,12 @@ def _occurrence(row: Row) -> dict[str, Any]:
         "named_source": row["named_source"],
         "labels": row["labels"],
         "metadata": row["metadata"],
+        "data_subjects": row["data_subjects"],
     }
 
 
 def _submission(row: Row) -> dict[str, Any]:
-    return {
-        "memory_id": format_id("mem", row["memory_id"]),
-        "text": row["content"],
-        "at": instant(row["submitted_at"]),
-        "source": row["source"],
-    }
+    return {"memory_id": format_id("mem", row["memory_id"]), **_occurrence(row)}
 
 
 def _relation(row: Row) -> dict[str, Any]:

@@ -408,16 +408,17 @@ def touched(
     return unit.rows(
         """
         select a.attempt_id, a.data_subjects from attempt a
-        where a.tenant_id = %(tenant)s and a.state <> 'erased' and (
-          a.attempt_id = any (%(attempts)s) or a.refs && %(refs)s::uuid[]
-          or a.content_shas && array(
-            select sha256(convert_to(m.content, 'UTF8')) from memory m
-            where m.tenant_id = %(tenant)s and m.memory_id = any (%(memories)s))
-          or a.refs && array(
-            select t.entity_id from mention t
-            where t.tenant_id = %(tenant)s and t.memory_id = any (%(memories)s)
-              and not exists (select from mention o where o.tenant_id = t.tenant_id and o.entity_id = t.entity_id
-                              and o.name_key = t.name_key and o.memory_id <> all (%(memories)s))))
+        where a.tenant_id = %(tenant)s and a.state <> 'erased' and a.attempt_id = any (array(
+          select unnest(%(attempts)s::uuid[])
+          union
+          select attempt_id from rem_attempts_with(
+            %(refs)s::uuid[] || array(
+              select t.entity_id from mention t
+              where t.tenant_id = %(tenant)s and t.memory_id = any (%(memories)s)
+                and not exists (select from mention o where o.tenant_id = t.tenant_id and o.entity_id = t.entity_id
+                                and o.name_key = t.name_key and o.memory_id <> all (%(memories)s))),
+            array(select sha256(convert_to(m.content, 'UTF8')) from memory m
+                  where m.tenant_id = %(tenant)s and m.memory_id = any (%(memories)s)))))
         order by a.attempt_id
         """,
         {

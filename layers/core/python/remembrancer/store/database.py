@@ -107,20 +107,19 @@ class Unit:
         """The end of every transaction: the alerts, then the audit rows, last of all."""
         if audited and not self._events:
             raise RuntimeError("a write ended without an audit event")
-        self.run_many(
-            "insert into outbox (tenant_id, delivery_id, kind, target, created_at)"
-            " values (%(tenant)s, %(id)s, %(kind)s, %(target)s, %(now)s)",
-            [
+        if self._alerts:
+            self.run(
+                "insert into outbox (tenant_id, delivery_id, kind, target, created_at)"
+                " select %(tenant)s, id, kind, target, %(now)s"
+                " from unnest(%(ids)s::uuid[], %(kinds)s::text[], %(targets)s::text[]) as alert (id, kind, target)",
                 {
                     "tenant": self.tenant_id,
-                    "id": self.new_id(),
-                    "kind": kind,
-                    "target": target,
+                    "ids": [self.new_id() for _ in self._alerts],
+                    "kinds": [kind for kind, _ in self._alerts],
+                    "targets": [target for _, target in self._alerts],
                     "now": self.now,
-                }
-                for kind, target in self._alerts
-            ],
-        )
+                },
+            )
         if self._events:
             actor = None if self.who is None else str(self.who.principal_id)
             kind = "system" if self.who is None else self.who.kind

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from remembrancer.store.database import Row, Unit
 
-# Children before parents, though foreign keys would cascade: the counts are what the admin is shown.
+# What goes with its memory by its foreign key; counted for the admin.
 _BY_MEMORY = ("support", "mention", "passage", "occurrence", "hold_out", "memory_version")
 
 
@@ -20,7 +20,10 @@ def find(unit: Unit, memory_ids: Sequence[UUID]) -> list[Row]:
         """
         select m.memory_id, m.space_id, m.data_subjects || array(
                  select unnest(b.data_subjects) from submission b
-                 where b.tenant_id = m.tenant_id and b.memory_id = m.memory_id) as data_subjects, exists (
+                 where b.tenant_id = m.tenant_id and b.memory_id = m.memory_id
+                 union all
+                 select unnest(o.data_subjects) from occurrence o
+                 where o.tenant_id = m.tenant_id and o.memory_id = m.memory_id) as data_subjects, exists (
                  select from legal_hold l where l.tenant_id = m.tenant_id and l.memory_id = m.memory_id
                    and l.released_at is null) as on_legal_hold
         from memory m where m.tenant_id = %(tenant)s and m.memory_id = any (%(ids)s)
@@ -49,7 +52,9 @@ def find_occurrences(unit: Unit, occurrence_ids: Sequence[UUID]) -> list[Row]:
     """The same of submissions: {occurrence_id, space_id, data_subjects, on_legal_hold}. One is held with its memory."""
     return unit.rows(
         """
-        select o.occurrence_id, o.space_id, m.data_subjects,
+        select o.occurrence_id, o.space_id, m.data_subjects || o.data_subjects || array(
+                 select unnest(b.data_subjects) from submission b
+                 where b.tenant_id = o.tenant_id and b.occurrence_id = o.occurrence_id) as data_subjects,
                exists (select from legal_hold l where l.tenant_id = o.tenant_id and l.memory_id = o.memory_id
                        and l.released_at is null) as on_legal_hold
         from occurrence o join memory m on m.tenant_id = o.tenant_id and m.memory_id = o.memory_id
@@ -58,6 +63,27 @@ def find_occurrences(unit: Unit, occurrence_ids: Sequence[UUID]) -> list[Row]:
         """,
         {"tenant": unit.tenant_id, "ids": list(occurrence_ids)},
     )
+
+
+def proposals_with(unit: Unit, memory_ids: Sequence[UUID]) -> list[UUID]:
+    """What the memories came from, and every other proposal of the same bytes that no surviving memory rests on."""
+    rows = unit.rows(
+        """
+        select q.proposal_id from proposal q
+        where q.tenant_id = %(tenant)s and q.memory_id = any (%(ids)s)
+        union
+        select m.proposal_id from memory m join proposal q on q.tenant_id = m.tenant_id
+          and q.proposal_id = m.proposal_id
+        where m.tenant_id = %(tenant)s and m.memory_id = any (%(ids)s)
+        union
+        select q.proposal_id from memory m join proposal q on q.tenant_id = m.tenant_id and q.memory_id is null
+          and q.content_sha = sha256(convert_to(m.content, 'UTF8'))
+        where m.tenant_id = %(tenant)s and m.memory_id = any (%(ids)s)
+        order by 1
+        """,
+        {"tenant": unit.tenant_id, "ids": list(memory_ids)},
+    )
+    return [row["proposal_id"] for row in rows]
 
 
 def spaces_of(
@@ -83,7 +109,11 @@ def count(unit: Unit, memory_ids: Sequence[UUID], proposal_ids: Sequence[UUID]) 
     """What hangs on so many rows that erasing them for a dry run would take too long: without what is left with
     nothing only when all of them are gone (edges, names, predicates)."""
     scope = {"tenant": unit.tenant_id, "ids": list(memory_ids)}
-    found = {"memory": len(memory_ids), "proposal": len(proposal_ids)}
+    return {"memory": len(memory_ids), "proposal": len(proposal_ids), **_hanging(unit, scope)}
+
+
+def _hanging(unit: Unit, scope: dict[str, object]) -> dict[str, int]:
+    found = {}
     for table in _BY_MEMORY:
         row = unit.row(
             f"select count(*) as n from {table} where tenant_id = %(tenant)s and memory_id = any (%(ids)s)",
@@ -102,16 +132,17 @@ def erase(
 ) -> dict[str, int]:
     """Delete everything that holds bytes of these memories or rests on them alone; rows removed by table.
 
-    `proposal_ids` are further proposals, `job_ids` imports whose staged text goes too, `occurrence_ids` further
+    `proposal_ids` are the proposals that go, `job_ids` imports whose staged text goes too, `occurrence_ids` further
     submissions of memories that stay. The caller holds the locks of their spaces, so that no write is in flight,
     and rolls back for a dry run.
     """
     scope = {"tenant": unit.tenant_id, "ids": list(memory_ids), "occurrences": list(occurrence_ids)}
-    staged = _erase_staged(unit, job_ids)
-    proposals = _erase_proposals(unit, {**scope, "proposals": list(proposal_ids)})
     counts = {
-        "job_item": staged,
-        "proposal": len(proposals),
+        "job_item": _erase_staged(unit, job_ids),
+        "proposal": unit.run(
+            "delete from proposal where tenant_id = %(tenant)s and proposal_id = any (%(proposals)s)",
+            {**scope, "proposals": list(proposal_ids)},
+        ),
         "conflict": unit.run(
             "delete from conflict where tenant_id = %(tenant)s"
             " and (memory_id = any (%(ids)s) or other_id = any (%(ids)s))",
@@ -128,16 +159,7 @@ def erase(
     )
     touched = _touched(unit, scope)
     sources = _sources(unit, scope)
-    submissions, supports = _erase_submissions(unit, scope)
-    for table in _BY_MEMORY:
-        counts[table] = unit.run(
-            f"delete from {table} where tenant_id = %(tenant)s and memory_id = any (%(ids)s)", scope
-        )
-    counts["occurrence"] += submissions
-    counts["support"] += supports
-    counts["evidence_source"] = _erase_sources(unit, sources)
-    counts["relationship"], counts["predicate"] = _erase_relationships(unit, touched["relationships"])
-    counts["entity_name"], counts["entity"] = _erase_names(unit, touched["entities"])
+    counts |= _hanging(unit, scope)
     counts["legal_hold"] = unit.run(
         "delete from legal_hold where tenant_id = %(tenant)s and memory_id = any (%(ids)s) and released_at is not null",
         scope,
@@ -145,32 +167,22 @@ def erase(
     counts["memory"] = unit.run(
         "delete from memory where tenant_id = %(tenant)s and memory_id = any (%(ids)s)", scope
     )
+    submissions, supports = _erase_submissions(unit, scope)
+    counts["occurrence"] += submissions
+    counts["support"] += supports
+    counts["evidence_source"] = _erase_sources(unit, sources)
+    counts["relationship"], counts["predicate"] = _erase_relationships(unit, touched["relationships"])
+    counts["entity_name"], counts["entity"] = _erase_names(unit, touched["entities"])
     counts["idempotency"] = unit.run(
-        "update idempotency set state = 'erased', body = null, request_hash = ''"
-        " where tenant_id = %(tenant)s and refs && %(refs)s::uuid[] and state <> 'erased'",
-        {**scope, "refs": [*memory_ids, *proposals, *job_ids, *occurrence_ids]},
+        """
+        update idempotency i set state = 'erased', body = null, request_hash = ''
+        from rem_answers_with(%(refs)s::uuid[]) a
+        where i.tenant_id = %(tenant)s and i.principal_id = a.principal_id and i.operation = a.operation
+          and i.key = a.key and i.state <> 'erased'
+        """,
+        {**scope, "refs": [*memory_ids, *proposal_ids, *job_ids, *occurrence_ids]},
     )
     return counts
-
-
-def _erase_proposals(unit: Unit, scope: dict[str, object]) -> list[UUID]:
-    """What the memories came from, every other proposal of the same bytes that no surviving memory rests on, and
-    those that were named."""
-    rows = unit.rows(
-        """
-        delete from proposal p
-        where p.tenant_id = %(tenant)s and (
-          p.proposal_id = any (%(proposals)s)
-          or p.proposal_id in (
-            select q.proposal_id from memory m join proposal q on q.tenant_id = m.tenant_id
-              and (q.memory_id = m.memory_id or q.proposal_id = m.proposal_id
-                   or (q.memory_id is null and q.content_sha = sha256(convert_to(m.content, 'UTF8'))))
-            where m.tenant_id = %(tenant)s and m.memory_id = any (%(ids)s)))
-        returning p.proposal_id
-        """,
-        scope,
-    )
-    return [row["proposal_id"] for row in rows]
 
 
 def _erase_staged(unit: Unit, job_ids: Sequence[UUID]) -> int:
@@ -214,8 +226,11 @@ def _sources(unit: Unit, scope: dict[str, object]) -> list[UUID]:
     """The sources that the erased evidence is of."""
     rows = unit.rows(
         """
-        select distinct source_id from submission where tenant_id = %(tenant)s and source_id is not null
-          and (memory_id = any (%(ids)s) or occurrence_id = any (%(occurrences)s))
+        select source_id from submission where tenant_id = %(tenant)s and source_id is not null
+          and memory_id = any (%(ids)s)
+        union
+        select source_id from submission where tenant_id = %(tenant)s and source_id is not null
+          and occurrence_id = any (%(occurrences)s)
         """,
         scope,
     )
@@ -267,6 +282,7 @@ def _erase_relationships(unit: Unit, relationship_ids: list[UUID]) -> tuple[int,
         """,
         {"tenant": unit.tenant_id, "relationships": relationship_ids},
     )
+    keys = sorted({(row["space_id"], row["predicate_key"]) for row in gone})
     predicates = unit.run(
         """
         delete from predicate p using unnest(%(spaces)s::uuid[], %(keys)s::text[]) as gone(space_id, predicate_key)
@@ -276,8 +292,8 @@ def _erase_relationships(unit: Unit, relationship_ids: list[UUID]) -> tuple[int,
         """,
         {
             "tenant": unit.tenant_id,
-            "spaces": [row["space_id"] for row in gone],
-            "keys": [row["predicate_key"] for row in gone],
+            "spaces": [space_id for space_id, _ in keys],
+            "keys": [key for _, key in keys],
         },
     )
     return len(gone), predicates
@@ -329,27 +345,25 @@ def bury(
     erasure_id: UUID | None = None,
 ) -> list[UUID]:
     """One tombstone a row: a keyed digest of its id, so that it answers only "was this erased"."""
-    rows = [(unit.new_id(), mac(row_id)) for row_id in row_ids]
-    unit.run_many(
+    rows = unit.rows(
         """
         insert into tombstone (tenant_id, tombstone_id, mac, erased_at, erased_by, reason, erasure_id)
-        values (%(tenant)s, %(id)s, %(mac)s, %(now)s, %(by)s, %(reason)s, %(erasure)s)
+        select %(tenant)s, id, mac, %(now)s, %(by)s, %(reason)s, %(erasure)s
+        from unnest(%(ids)s::uuid[], %(macs)s::bytea[]) as row (id, mac)
         on conflict (tenant_id, mac) do nothing
+        returning tombstone_id
         """,
-        [
-            {
-                "tenant": unit.tenant_id,
-                "id": tombstone_id,
-                "mac": digest,
-                "now": unit.now,
-                "by": unit.principal.principal_id,
-                "reason": reason,
-                "erasure": erasure_id,
-            }
-            for tombstone_id, digest in rows
-        ],
+        {
+            "tenant": unit.tenant_id,
+            "ids": [unit.new_id() for _ in row_ids],
+            "macs": [mac(row_id) for row_id in row_ids],
+            "now": unit.now,
+            "by": unit.principal.principal_id,
+            "reason": reason,
+            "erasure": erasure_id,
+        },
     )
-    return [tombstone_id for tombstone_id, _ in rows]
+    return sorted(row["tombstone_id"] for row in rows)
 
 
 def raise_generation(unit: Unit, space_ids: Sequence[UUID]) -> None:

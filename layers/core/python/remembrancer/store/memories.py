@@ -200,6 +200,8 @@ class Submission:
     source: str
     revision: str | None = None
     place: Place | None = None
+    data_subjects: tuple[str, ...] = ()
+    """Whom this submission says that the text is about: an erasure and a hold find the memory by them too."""
 
 
 def add_occurrences(unit: Unit, submissions: Sequence[Submission], correlation_id: str) -> list[UUID]:
@@ -208,9 +210,9 @@ def add_occurrences(unit: Unit, submissions: Sequence[Submission], correlation_i
     unit.run_many(
         """
         insert into occurrence (tenant_id, occurrence_id, memory_id, space_id, submitted_by, submitted_at, source,
-          correlation_id, revision, ordinal, line_start, line_end)
+          correlation_id, revision, ordinal, line_start, line_end, data_subjects)
         values (%(tenant)s, %(id)s, %(memory)s, %(space)s, %(by)s, %(now)s, %(source)s, %(correlation)s,
-          %(revision)s, %(ordinal)s, %(line_start)s, %(line_end)s)
+          %(revision)s, %(ordinal)s, %(line_start)s, %(line_end)s, %(subjects)s)
         """,
         [
             {
@@ -224,6 +226,7 @@ def add_occurrences(unit: Unit, submissions: Sequence[Submission], correlation_i
                 "source": one.source,
                 "correlation": correlation_id,
                 "revision": one.revision,
+                "subjects": list(one.data_subjects),
             }
             for one, occurrence_id in zip(submissions, occurrence_ids, strict=True)
         ],

@@ -15,7 +15,16 @@ _KINDS = {
     "occurrence": "select occurrence_id as id from occurrence",
     "attempt": "select attempt_id as id from attempt",
 }
-_WITH_TEXT = ("memory", "proposal", "job_item", "exchange", "checkpoint")
+_WITH_TEXT = {
+    "memory": "true",
+    "proposal": "true",
+    "job_item": "true",
+    "entity_name": "true",
+    "attempt": "state <> 'erased'",
+    "exchange": "true",
+    "checkpoint": "true",
+}
+"""Tables, and which of their rows hold text."""
 
 
 def erasable(unit: Unit) -> Iterator[tuple[str, UUID]]:
@@ -116,8 +125,8 @@ def left(unit: Unit) -> dict[str, int]:
     """Rows that hold text, by table, and the legal holds that stand."""
     scope = {"tenant": unit.tenant_id}
     found = {}
-    for table in _WITH_TEXT:
-        row = unit.row(f"select count(*) as n from {table} where tenant_id = %(tenant)s", scope)
+    for table, holds in _WITH_TEXT.items():
+        row = unit.row(f"select count(*) as n from {table} where tenant_id = %(tenant)s and {holds}", scope)
         found[table] = 0 if row is None else row["n"]
     row = unit.row(
         "select count(*) as n from legal_order where tenant_id = %(tenant)s and released_at is null", scope
@@ -128,7 +137,8 @@ def left(unit: Unit) -> dict[str, int]:
 def close_tenant(unit: Unit) -> int:
     """No credential, no key, no name; how many principals there were."""
     scope = {"tenant": unit.tenant_id, "now": unit.now}
-    unit.run("delete from credential where tenant_id = %(tenant)s", scope)
+    for table in ("credential", "idempotency", "nonce"):
+        unit.run(f"delete from {table} where tenant_id = %(tenant)s", scope)
     unit.run(
         "update signing_key set revoked_at = %(now)s where tenant_id = %(tenant)s and revoked_at is null",
         scope,

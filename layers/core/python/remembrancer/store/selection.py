@@ -19,6 +19,8 @@ def declared_subjects(unit: Unit) -> list[str]:
         union
         select unnest(b.data_subjects) from submission b where b.tenant_id = %(tenant)s
         union
+        select unnest(o.data_subjects) from occurrence o where o.tenant_id = %(tenant)s
+        union
         select jsonb_array_elements_text(p.body -> 'data_subjects') from proposal p
         where p.tenant_id = %(tenant)s and p.body ? 'data_subjects'
         union
@@ -39,6 +41,8 @@ def memories_of_subjects(unit: Unit, subjects: Sequence[str], limit: int | None)
         select memory_id from memory where tenant_id = %(tenant)s and data_subjects && %(subjects)s::text[]
         union
         select memory_id from submission where tenant_id = %(tenant)s and data_subjects && %(subjects)s::text[]
+        union
+        select memory_id from occurrence where tenant_id = %(tenant)s and data_subjects && %(subjects)s::text[]
         order by memory_id limit %(limit)s
         """,
         {"tenant": unit.tenant_id, "subjects": list(subjects), "limit": limit},
@@ -68,6 +72,15 @@ def proposals_of_subjects(unit: Unit, subjects: Sequence[str], limit: int | None
         {"tenant": unit.tenant_id, "subjects": list(subjects), "limit": limit},
     )
     return [row["proposal_id"] for row in rows]
+
+
+def memories_from(unit: Unit, proposal_ids: Sequence[UUID]) -> list[UUID]:
+    """What these proposals became."""
+    rows = unit.rows(
+        "select memory_id from memory where tenant_id = %(tenant)s and proposal_id = any (%(ids)s)",
+        {"tenant": unit.tenant_id, "ids": list(proposal_ids)},
+    )
+    return [row["memory_id"] for row in rows]
 
 
 def proposals_of_submitter(unit: Unit, principal_id: UUID, limit: int | None) -> list[UUID]:

@@ -42,7 +42,7 @@ def occurrences(unit: Unit, memory_ids: Sequence[UUID]) -> dict[UUID, list[Row]]
         unit.rows(
             """
             select o.memory_id, o.occurrence_id, o.content, o.submitted_by, o.submitted_at, o.source, b.labels,
-                   b.metadata, b.source as named_source
+                   b.metadata, b.source as named_source, o.data_subjects || b.data_subjects as data_subjects
             from occurrence o left join submission b on b.tenant_id = o.tenant_id and b.occurrence_id = o.occurrence_id
             where o.tenant_id = %(tenant)s and o.memory_id = any (%(ids)s) order by o.memory_id, o.occurrence_id
             """,
@@ -55,8 +55,11 @@ def submissions(unit: Unit, occurrence_ids: Sequence[UUID]) -> list[Row]:
     """With the bytes that were submitted, though another owns the memory."""
     return unit.rows(
         """
-        select o.occurrence_id, o.memory_id, coalesce(o.content, m.content) as content, o.submitted_at, o.source
+        select o.occurrence_id, o.memory_id, coalesce(o.content, m.content) as content, o.submitted_by, o.submitted_at,
+               o.source, b.labels, b.metadata, b.source as named_source,
+               o.data_subjects || b.data_subjects as data_subjects
         from occurrence o join memory m on m.tenant_id = o.tenant_id and m.memory_id = o.memory_id
+        left join submission b on b.tenant_id = o.tenant_id and b.occurrence_id = o.occurrence_id
         where o.tenant_id = %(tenant)s and o.occurrence_id = any (%(ids)s) order by o.occurrence_id
         """,
         {"tenant": unit.tenant_id, "ids": list(occurrence_ids)},
