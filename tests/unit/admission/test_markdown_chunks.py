@@ -107,6 +107,40 @@ def test_a_long_list_is_cut_between_items() -> None:
     assert all(chunk.text.startswith("- item") for chunk in chunks)
 
 
+NESTED = {
+    "item": ("1. ", "   "),
+    "item of an item": ("- - ", "    "),
+    "quotation": ("> ", "> "),
+    "quotation in an item": ("- > ", "  > "),
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+@pytest.mark.parametrize("lines", [20, 200])
+def test_a_fence_in_a_list_or_a_quotation_is_no_more_torn_than_any(name: str, lines: int) -> None:
+    first, lead = NESTED[name]
+    code = [f"{lead}step_{number}()" for number in range(lines)]
+    source = "\n".join([f"{first}{'word ' * 190}", lead.rstrip(), f"{lead}```sh", *code, f"{lead}```"]) + "\n"
+    chunks = chunk_markdown(source)
+    check(source, chunks, 1_000)
+    parts = [chunk.text.split("\n") for chunk in chunks if "step_" in chunk.text]
+    assert (len(parts) == 1) == (lines == 20)
+    for part in parts:
+        assert (part[0].strip("> "), part[-1].strip("> ")) == ("```sh", "```")
+    assert [line for part in parts for line in part[1:-1]] == code
+
+
+def test_a_fence_behind_a_marker_is_whole_too() -> None:
+    source = "- ```sh\n" + "  run\n" * 150 + "  ```\n- " + "word " * 150 + "\n"
+    assert "- ```sh\n" + "  run\n" * 150 + "  ```" in texts(source)
+
+
+@pytest.mark.parametrize("extra", [0, 120, 200, 240])
+def test_the_words_behind_a_fence_marker_count(extra: int) -> None:
+    source = f"```{'x' * extra}\n" + "line of code\n" * 300 + "`" * (3 + extra) + "\n"
+    check(source, chunk_markdown(source), 1_000)
+
+
 def test_words_are_not_torn_in_a_long_paragraph() -> None:
     source = "wörter " * 1_000
     chunks = chunk_markdown(source)
@@ -164,6 +198,8 @@ HOSTILE = {
     "long info string": "```" + "x" * 5_000 + "\n" + "y\n" * 2_000 + "```",
     "long fence marker": "`" * 3_000 + "\n" + "y\n" * 2_000 + "`" * 3_000,
     "huge table head": "|" + "h" * 600 + "|\n|-|\n" + "| row |\n" * 300,
+    "quotes of quotes": ("> " * 30 + "text\n" + "> " * 29 + "\n") * 2_000,
+    "items in quotes": ("> - a\n>   > b\n") * 20_000,
     "front matter only": "---\n" + "key: value\n" * 150 + "---\n",
 }
 
@@ -193,6 +229,9 @@ PIECES = [
     *(
         "|---|---|\n",
         "> q\n",
+        "> ",
+        "- ```\n",
+        "   ",
         "---\n",
         "===\n",
         "<div>\n",

@@ -2,9 +2,9 @@
 
 Cuts fall at headings, then between blocks, and inside a block only when it is longer than the limit: a code
 fence between lines (each part with the fence re-opened), a table between rows (each part under its header), a
-list between items, a paragraph between words. CommonMark by markdown-it-py, block structure only: inline
-markup is not parsed, which keeps a megabyte on one line linear. Structure is read in the first 50,000 lines;
-what follows is cut between lines.
+list between items, an item or a quotation between the blocks in it, a paragraph between words. CommonMark by
+markdown-it-py, block structure only: inline markup is not parsed, which keeps a megabyte on one line linear.
+Structure is read in the first 50,000 lines; what follows is cut between lines.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ MAX_HEADING_CHARACTERS = 200
 MAX_LINES = 50_000
 MAX_COLUMNS = 200
 
-BlockKind = Literal["front_matter", "heading", "fence", "table", "list", "text"]
+BlockKind = Literal["front_matter", "heading", "fence", "table", "nest", "text"]
+_NESTS = frozenset({"bullet_list_open", "ordered_list_open", "list_item_open", "blockquote_open"})
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,12 @@ class _Block:
     first: int
     last: int
     """Lines, half-open, from 0."""
-    items: tuple[int, ...] = ()
-    """First lines of the parts at which a list or a table may be cut."""
+    rows: tuple[int, ...] = ()
+    """First lines of a table's rows."""
+    inner: Sequence[Token] = ()
+    """What stands in a list, in an item of one or in a quotation."""
+    skipped: int = 0
+    """Lines in front of those that the tokens count."""
     fence: tuple[str, str] = ("", "")
     """Opening and closing line."""
 
@@ -205,7 +210,9 @@ def _blocks(source: _Source, skip: int) -> Iterator[tuple[_Block, int, str]]:
         end = _closing(tokens, index)
         if token.map is not None:
             first, last = token.map[0] + skip, token.map[1] + skip
-            yield _block(source, token, tokens[index : end + 1], first, last, skip)
+            level = int(token.tag[1:]) if token.type == "heading_open" else 0
+            title = " ".join(tokens[index + 1].content.split())[:MAX_HEADING_CHARACTERS] if level else ""
+            yield _block(token, tokens[index : end + 1], first, last, skip), level, title
         index = end + 1
     if end_of_structure < len(source.lines) - 1:
         yield _Block("text", end_of_structure, len(source.lines) - 1), 0, ""
@@ -221,26 +228,18 @@ def _closing(tokens: Sequence[Token], index: int) -> int:
     return len(tokens) - 1
 
 
-def _block(
-    source: _Source, token: Token, inner: Sequence[Token], first: int, last: int, skip: int
-) -> tuple[_Block, int, str]:
+def _block(token: Token, tokens: Sequence[Token], first: int, last: int, skip: int) -> _Block:
     if token.type == "heading_open":
-        title = " ".join(inner[1].content.split())[:MAX_HEADING_CHARACTERS]
-        return _Block("heading", first, last), int(token.tag[1:]), title
+        return _Block("heading", first, last)
     if token.type == "fence":
         fence = (f"{token.markup[:40]}{token.info[:40]}".rstrip(), token.markup[:40])
-        return _Block("fence", first, last, fence=fence), 0, ""
-    kind: BlockKind = "text"
-    part = ""
+        return _Block("fence", first, last, fence=fence)
+    if token.type in _NESTS:
+        return _Block("nest", first, last, inner=tokens[1:-1], skipped=skip)
     if token.type == "table_open":
-        kind, part = "table", "tr_open"
-    elif token.type in ("bullet_list_open", "ordered_list_open"):
-        kind, part = "list", "list_item_open"
-    level = token.level + (2 if kind == "table" else 1)
-    items = tuple(
-        t.map[0] + skip for t in inner if part and t.type == part and t.map is not None and t.level == level
-    )
-    return _Block(kind, first, last, items=items), 0, ""
+        rows = tuple(t.map[0] + skip for t in tokens if t.type == "tr_open" and t.map is not None)
+        return _Block("table", first, last, rows=rows)
+    return _Block("text", first, last)
 
 
 def _pieces(source: _Source, blocks: Sequence[_Block], limit: int) -> Iterator[_Piece]:
@@ -280,10 +279,10 @@ def _fits(text: str, start: int, end: int, limit: int) -> bool:
 def _cut(source: _Source, block: _Block, limit: int) -> Iterator[_Piece]:
     if block.kind == "fence":
         yield from _cut_fence(source, block, limit)
-    elif block.kind == "table" and len(block.items) > 1:
+    elif block.kind == "table" and len(block.rows) > 1:
         yield from _cut_table(source, block, limit)
-    elif block.kind == "list":
-        yield from _cut_at(source, (*block.items, block.last), limit)
+    elif block.kind == "nest":
+        yield from _cut_nest(source, block, limit)
     else:
         yield from _cut_lines(source, block.first, block.last, limit)
 
@@ -291,15 +290,20 @@ def _cut(source: _Source, block: _Block, limit: int) -> Iterator[_Piece]:
 def _cut_fence(source: _Source, block: _Block, limit: int) -> Iterator[_Piece]:
     """Between lines; every part but the first re-opens the fence, every part but the last closes it."""
     opening, closing = block.fence
-    if source.at(block.first + 1) - source.at(block.first) > limit // 4:
+    first_line = source.text[source.at(block.first) : source.at(block.first + 1)]
+    last_line = source.text[source.at(block.last - 1) : source.at(block.last)]
+    fence = last_line.strip("> \t\r\n")
+    closed = block.last - block.first > 1 and fence.startswith(closing) and not fence.strip(closing[0])
+    # In a list or a quotation its lines are indented or marked, and so are those that are repeated.
+    lead = re.sub(r"[^>\t]", " ", first_line.partition(closing)[0])
+    opening, closing = f"{lead}{opening}", f"{lead}{closing}"
+    # As they stand they may be longer than as they are repeated.
+    around = max(size(opening), size(first_line)) + max(size(closing), size(last_line) if closed else 0)
+    if around > limit // 2:
         yield from _cut_lines(source, block.first, block.last, limit)
         return
-    last_line = source.text[source.at(block.last - 1) : source.at(block.last)].strip()
-    closed = (
-        block.last - block.first > 1 and last_line.startswith(closing) and not last_line.strip(closing[0])
-    )
     body_end = block.last - 1 if closed else block.last
-    room = limit - size(opening) - size(closing) - 4
+    room = limit - around - 4
     parts = list(_cut_lines(source, block.first + 1, body_end, room))
     for number, part in enumerate(parts):
         start = source.at(block.first) if number == 0 else part.start
@@ -312,7 +316,7 @@ def _cut_fence(source: _Source, block: _Block, limit: int) -> Iterator[_Piece]:
 
 def _cut_table(source: _Source, block: _Block, limit: int) -> Iterator[_Piece]:
     """Between rows, the header row and its rule repeated above every part but the first."""
-    rows = (*block.items[1:], block.last)
+    rows = (*block.rows[1:], block.last)
     head = source.text[source.at(block.first) : source.at(block.first + 2)].strip("\r\n")
     if size(head) > limit // 2:
         yield from _cut_lines(source, block.first, block.last, limit)
@@ -324,6 +328,31 @@ def _cut_table(source: _Source, block: _Block, limit: int) -> Iterator[_Piece]:
             yield _Piece(source.at(block.first), part.end)
         else:
             yield _Piece(part.start, part.end, f"{head}\n")
+
+
+def _cut_nest(source: _Source, block: _Block, limit: int) -> Iterator[_Piece]:
+    """Between the items of a list and the blocks of an item; one that does not fit is cut by its own kind."""
+    parts: list[_Block] = []
+    index = 0
+    while index < len(block.inner):
+        token, end = block.inner[index], _closing(block.inner, index)
+        first = block.first if token.map is None else token.map[0] + block.skipped
+        if token.map is not None and (not parts or first > parts[-1].first):
+            last = token.map[1] + block.skipped
+            parts.append(_block(token, block.inner[index : end + 1], first, last, block.skipped))
+        index = end + 1
+    if not parts:
+        yield from _cut_lines(source, block.first, block.last, limit)
+        return
+    spans = list(pairwise([block.first, *(part.first for part in parts[1:]), block.last]))
+
+    def cut(number: int) -> Iterator[_Piece]:
+        (first, last), part = spans[number], parts[number]
+        yield from _cut_lines(source, first, part.first, limit)
+        yield from _cut(source, part, limit)
+        yield from _cut_lines(source, part.last, last, limit)  # a lone `>` between two blocks
+
+    yield from _packed(source, spans, limit, cut)
 
 
 def _cut_at(source: _Source, bounds: Sequence[int], limit: int) -> Iterator[_Piece]:
