@@ -194,3 +194,60 @@ def test_a_decision_replays_by_its_key(world: World) -> None:
     first = world.call(AGENT, "POST", path, {"version": 1}, key="c-1")
     assert world.call(AGENT, "POST", path, {"version": 1}, key="c-1").text == first.text
     assert first.status == 200
+
+
+def relation(subject: str, predicate: str, object_: str) -> dict[str, Any]:
+    return {"subject": subject, "predicate": predicate, "object": object_}
+
+
+def seen(world: World, name: str) -> list[tuple[str, str, str]]:
+    """The current edges of an entity, as its readers are shown them."""
+    shown = world.call(AGENT, "GET", f"/v1/entities/{entity(world, name)}").json["relationships"]
+    return sorted((edge["subject"], edge["predicate"], edge["object"]) for edge in shown)
+
+
+def merged(world: World, source: str, target: str) -> Reply:
+    path = f"/v1/entities/{entity(world, source)}/merge"
+    return world.call(REVIEWER, "POST", path, {"into": entity(world, target)})
+
+
+def test_what_is_restored_after_a_merge_hangs_on_the_whole(world: World) -> None:
+    memory = world.ingest("Lena rows.", relations=[relation("Lena Part", "rows_for", "Club Q")])["memory_id"]
+    world.ingest("Lena sails.", relations=[relation("Lena Whole", "sails_for", "Club R")])
+    both = world.ingest("Lena is Lena.", relations=[relation("Lena Part", "knows", "Lena Whole")])[
+        "memory_id"
+    ]
+    for retracted in (memory, both):
+        assert act(world, retracted, "retract").status == 200
+    assert merged(world, "Lena Part", "Lena Whole").status == 200
+    for retracted in (memory, both):
+        assert act(world, retracted, "retract", undo=True).status == 200
+    # What was between the two is about itself now, and stays closed as by the merge.
+    assert seen(world, "Lena Whole") == [
+        ("Lena Whole", "rows_for", "Club Q"),
+        ("Lena Whole", "sails_for", "Club R"),
+    ]
+
+
+def test_a_statement_restored_or_merged_into_one_that_stands_is_stated_once(world: World) -> None:
+    said = [relation("Milo One", "likes", "Mint Tea")]
+    memory = world.ingest("Milo likes mint.", relations=said)["memory_id"]
+    assert act(world, memory, "retract").status == 200
+    again = world.ingest("Milo said it again.", relations=said)
+    assert act(world, memory, "retract", undo=True).status == 200
+    assert seen(world, "Milo One") == [("Milo One", "likes", "Mint Tea")]
+    world.ingest("Milo Two too.", relations=[relation("Milo Two", "likes", "Mint Tea")])
+    assert merged(world, "Milo One", "Milo Two").status == 200
+    assert seen(world, "Milo Two") == [("Milo Two", "likes", "Mint Tea")]
+    # It rests on all three: each may go, and it stays until the last does.
+    rests = [e for e in edges(world, "Milo Two") if e["superseded_at"] is None]
+    [row] = world.sql(
+        "select count(distinct memory_id) as n from support where relationship_id = %s and version = %s",
+        rests[0]["relationship_id"], rests[0]["version"],
+    )  # fmt: skip
+    assert row["n"] == 3
+    assert act(world, memory, "retract", version=2).json["relationships_closed"] == 0
+    assert act(world, again["memory_id"], "retract").json["relationships_closed"] == 0
+    assert seen(world, "Milo Two") == [("Milo Two", "likes", "Mint Tea")]
+    [closed] = edges(world, "Milo One")[-1:]
+    assert closed["superseded_by"] == rests[0]["relationship_id"]

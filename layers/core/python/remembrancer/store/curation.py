@@ -37,13 +37,19 @@ def retract(unit: Unit, row: Row) -> int:
 
 
 def restore(unit: Unit, row: Row) -> None:
-    """Believe a retracted version again: a new version with its times, and the edges that closed with it."""
+    """Believe a retracted version again: a new version with its times, and the edges that closed with it, which
+    hang on what their ends have been merged into meanwhile."""
     add_version(unit, row, row["expires_at"])
     closed = unit.rows(
         """
-        select distinct r.relationship_id, r.version from relationship r
+        select distinct r.relationship_id, r.version, r.subject_id, r.object_id,
+               coalesce(subject.merged_into, r.subject_id) as subject,
+               coalesce(object.merged_into, r.object_id) as object
+        from relationship r
         join support s on s.tenant_id = r.tenant_id and s.relationship_id = r.relationship_id
                       and s.version = r.version
+        join entity subject on subject.tenant_id = r.tenant_id and subject.entity_id = r.subject_id
+        left join entity object on object.tenant_id = r.tenant_id and object.entity_id = r.object_id
         where r.tenant_id = %(tenant)s and s.memory_id = %(id)s and r.superseded_at = %(at)s
           and r.superseded_by is null
           and not exists (select from relationship o where o.tenant_id = r.tenant_id
@@ -53,7 +59,7 @@ def restore(unit: Unit, row: Row) -> None:
         {"tenant": unit.tenant_id, "id": row["memory_id"], "at": row["superseded_at"]},
     )
     for edge in closed:
-        _copy_edge(unit, edge["relationship_id"], edge["version"])
+        _believe(unit, edge, edge["subject"], edge["object"])
 
 
 def add_version(unit: Unit, row: Row, expires_at: datetime | None) -> int:
@@ -103,7 +109,8 @@ def merge(unit: Unit, source: UUID, target: UUID) -> int:
     """Make `source` a part of `target`; edges moved.
 
     Its names become aliases, its current edges are closed and continued there, and whoever writes one of its
-    names finds `target`. An edge between the two, which would point at itself, is closed for good.
+    names finds `target`. An edge between the two, which would point at itself, is closed for good; one that says
+    what an edge of `target` says already becomes a part of that.
     """
     scope = {"source": source, "target": target, "tenant": unit.tenant_id, "now": unit.now}
     unit.run(
@@ -142,8 +149,28 @@ def merge(unit: Unit, source: UUID, target: UUID) -> int:
 
 
 def _move_edge(unit: Unit, edge: Row, source: UUID, target: UUID) -> bool:
+    unit.run(
+        "update relationship set superseded_at = %(now)s"
+        " where tenant_id = %(tenant)s and relationship_id = %(id)s and version = %(version)s",
+        {
+            "tenant": unit.tenant_id,
+            "id": edge["relationship_id"],
+            "version": edge["version"],
+            "now": unit.now,
+        },
+    )
     subject = target if edge["subject_id"] == source else edge["subject_id"]
     other = target if edge["object_id"] == source else edge["object_id"]
+    return _believe(unit, edge, subject, other)
+
+
+def _believe(unit: Unit, edge: Row, subject: UUID, other: UUID | None) -> bool:
+    """Continue a closed edge between these ends, with its supports; False for one that would now be about itself.
+
+    The same statement of the same owner is stated once: what another edge says already gets the supports.
+    """
+    if subject == other and edge["subject_id"] != edge["object_id"]:
+        return False
     scope = {
         "tenant": unit.tenant_id,
         "id": edge["relationship_id"],
@@ -152,53 +179,51 @@ def _move_edge(unit: Unit, edge: Row, source: UUID, target: UUID) -> bool:
         "subject": subject,
         "object": other,
     }
-    unit.run(
-        "update relationship set superseded_at = %(now)s"
-        " where tenant_id = %(tenant)s and relationship_id = %(id)s and version = %(version)s",
-        scope,
-    )
-    if subject == other:
-        return False
-    _copy_edge(unit, edge["relationship_id"], edge["version"], subject, other)
-    return True
-
-
-def _copy_edge(
-    unit: Unit,
-    relationship_id: UUID,
-    version: int,
-    subject_id: UUID | None = None,
-    object_id: UUID | None = None,
-) -> None:
-    """The next version of a closed edge, believed from now on, with the same supports; other ends if given."""
-    scope = {
-        "tenant": unit.tenant_id,
-        "id": relationship_id,
-        "version": version,
-        "now": unit.now,
-        "subject": subject_id,
-        "object": object_id,
-    }
-    unit.run(
+    stated = unit.row(
         """
-        insert into relationship (tenant_id, relationship_id, version, space_id, owner_id, subject_id, predicate_key,
-          object_id, value_type, value_canonical, value_original, value_unit, polarity, valid_from, valid_to,
-          created_at)
-        select tenant_id, relationship_id, version + 1, space_id, owner_id, coalesce(%(subject)s, subject_id),
-          predicate_key, coalesce(%(object)s, object_id), value_type, value_canonical, value_original, value_unit,
-          polarity, valid_from, valid_to, %(now)s
-        from relationship
-        where tenant_id = %(tenant)s and relationship_id = %(id)s and version = %(version)s
+        select o.relationship_id, o.version from relationship r
+        join relationship o on o.tenant_id = r.tenant_id and o.space_id = r.space_id and o.owner_id = r.owner_id
+          and o.subject_id = %(subject)s and o.predicate_key = r.predicate_key
+          and o.object_id is not distinct from %(object)s::uuid and o.value_type is not distinct from r.value_type
+          and o.value_canonical is not distinct from r.value_canonical
+          and o.value_unit is not distinct from r.value_unit and o.polarity = r.polarity
+          and o.valid_from is not distinct from r.valid_from and o.valid_to is not distinct from r.valid_to
+          and o.superseded_at is null
+        where r.tenant_id = %(tenant)s and r.relationship_id = %(id)s and r.version = %(version)s
+        order by o.relationship_id limit 1
         """,
         scope,
     )
+    if stated is None:
+        unit.run(
+            """
+            insert into relationship (tenant_id, relationship_id, version, space_id, owner_id, subject_id,
+              predicate_key, object_id, value_type, value_canonical, value_original, value_unit, polarity, valid_from,
+              valid_to, created_at)
+            select tenant_id, relationship_id, version + 1, space_id, owner_id, %(subject)s, predicate_key,
+              %(object)s::uuid, value_type, value_canonical, value_original, value_unit, polarity, valid_from,
+              valid_to, %(now)s
+            from relationship
+            where tenant_id = %(tenant)s and relationship_id = %(id)s and version = %(version)s
+            """,
+            scope,
+        )
+        stated = {"relationship_id": edge["relationship_id"], "version": edge["version"] + 1}
+    else:
+        unit.run(
+            "update relationship set superseded_by = %(by)s"
+            " where tenant_id = %(tenant)s and relationship_id = %(id)s and version = %(version)s",
+            {**scope, "by": stated["relationship_id"]},
+        )
     unit.run(
         """
         insert into support (tenant_id, support_id, space_id, relationship_id, version, memory_id, occurrence_id,
           span_start, span_end)
-        select tenant_id, gen_random_uuid(), space_id, relationship_id, version + 1, memory_id, occurrence_id,
+        select tenant_id, gen_random_uuid(), space_id, %(into)s, %(into_version)s, memory_id, occurrence_id,
           span_start, span_end
         from support where tenant_id = %(tenant)s and relationship_id = %(id)s and version = %(version)s
+        on conflict do nothing
         """,
-        scope,
+        {**scope, "into": stated["relationship_id"], "into_version": stated["version"]},
     )
+    return True
