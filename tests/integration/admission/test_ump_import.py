@@ -218,3 +218,101 @@ def test_a_ump_bundle_imported_elsewhere_is_exported_the_same(
         assert bundle(other, there) == first
     finally:
         other.close()
+
+
+def exported(
+    world: World, bucket: Bucket, run_job: Callable[..., dict[str, Any]], domain: str
+) -> list[dict[str, Any]]:
+    asked = world.call(REVIEWER, "POST", "/v1/export", {"format": "ump", "domains": [domain]})
+    assert run_job(asked.json["job_id"], REVIEWER)["status"] == "done"
+    return [json.loads(line) for line in bucket.objects.popitem()[1].decode().splitlines()]
+
+
+VALUES: list[dict[str, Any]] = [
+    {"type": "boolean", "value": True},
+    {"type": "boolean", "value": "false"},
+    {"type": "number", "value": 2**62},
+    {"type": "number", "value": -0.125},
+    {"type": "number", "value": "1e3", "unit": "km"},
+    {"type": "date", "value": "2020-02-29"},
+    {"type": "date_time", "value": "2020-02-29T01:02:03.000004+05:00"},
+    {"type": "string", "value": "ﬁve " + "x" * 400},
+]
+
+
+def test_a_bundle_holds_every_kind_of_value_and_any_number_of_names(
+    world: World, bucket: Bucket, run_job: Callable[..., dict[str, Any]]
+) -> None:
+    for number, value in enumerate(VALUES):
+        said = [{"subject": "Gauge", "predicate": f"reads_{number}", "value": value}]
+        world.ingest(f"The gauge reads, {number}.", domain="gauges", relations=said)
+    names = [
+        {"name": name, "kind": "person", "aliases": [f"{name} {n}" for n in range(20)]}
+        for name in ("Ry", "Sy")
+    ]
+    world.ingest("Ry is Sy.", domain="gauges", entities=names)
+    ry, sy = (
+        world.sql("select entity_id from entity_name where name = %s and canonical", n) for n in ("Ry", "Sy")
+    )
+    path = f"/v1/entities/ent_{ry[0]['entity_id'].hex}/merge"
+    assert world.call(REVIEWER, "POST", path, {"into": f"ent_{sy[0]['entity_id'].hex}"}).status == 200
+    records = exported(world, bucket, run_job, "gauges")
+    said = [edge for r in records for edge in r["body"]["structured"].get("relations", [])]
+    assert sorted(edge["value"]["type"] for edge in said) == sorted(value["type"] for value in VALUES)
+    people = [e for r in records for e in r["body"]["structured"].get("entities", []) if e["name"] == "Sy"]
+    assert (
+        len({alias for entity in people for alias in entity["aliases"]}) == 41
+    )  # with the name that was merged
+    again = ump(world, *records)
+    assert again.json["refused"] == [] and {item["status"] for item in again.json["items"]} == {"duplicate"}
+
+
+def test_a_bundle_that_comes_back_is_known(
+    world: World, bucket: Bucket, run_job: Callable[..., dict[str, Any]]
+) -> None:
+    """Also what was filed by its centroid, whose sender named no domain, and the parts of a source."""
+    routed = world.ingest("Quinces ripen late.")["memory_id"]
+    world.sql("update memory set domain = 'fruit' where memory_id = %s", routed.partition("_")[2])
+    world.ingest("Medlars ripen later.", domain="fruit")
+    source = {
+        "content": "# Sloe\n\nSloes are sour.\n",
+        "source_uri": "fruit.md",
+        "revision": "1",
+        "domain": "fruit",
+    }
+    assert world.call(AGENT, "POST", "/v1/ingest/markdown", source).status == 201
+    records = exported(world, bucket, run_job, "fruit")
+    before = world.sql("select count(*) as n from memory")
+    again = ump(world, *records)
+    assert [item["status"] for item in again.json["items"]] == ["duplicate"] * 3, again.text
+    assert world.sql("select count(*) as n from memory") == before
+    # Another domain or another revision is another memory.
+    other = [
+        {**r, "body": {**r["body"], "structured": {**r["body"]["structured"], "domain": "berries"}}}
+        for r in records
+    ]
+    assert {item["status"] for item in ump(world, *other).json["items"]} == {"stored"}
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "space"),
+    [
+        ({"scope": {"visibility": "private"}}, "team_shared", "private"),
+        ({"body": {"structured": {"access_scope": "private"}}}, "team_shared", "private"),
+        ({"body": {"structured": {"access_scope": "team"}}}, None, "team_shared"),
+        ({"scope": {"visibility": "shared"}}, "private", "private"),
+        ({}, "team_shared", "team_shared"),
+        ({"scope": {"owner": "x"}}, None, "private"),
+    ],
+)
+def test_who_speaks_for_silent_records_publishes_no_private_one(
+    world: World, said: dict[str, Any], asked: str | None, space: str
+) -> None:
+    text = f"Yan's diary, {sorted(said)} {asked} {space}."
+    body = {"text": text, **said.get("body", {})}
+    more = {} if asked is None else {"target_space": asked}
+    assert ump(world, {**said, "body": body}, **more).status == 201
+    [row] = world.sql(
+        "select s.kind from memory m join space s on s.space_id = m.space_id where m.content = %s", text
+    )
+    assert row["kind"] == space

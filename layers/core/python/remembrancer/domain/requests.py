@@ -39,6 +39,7 @@ MAX_CONTENT = 1_000_000
 MAX_PROPOSAL_CONTENT = 2_000
 MAX_SOURCE_PROMPT_BYTES = 2_048
 MAX_NAME_KEY_BYTES = 1_000
+MAX_ALIASES = 20
 
 EntityKind = Literal["person", "organization", "project", "product", "place", "document", "concept", "other"]
 
@@ -117,7 +118,7 @@ def check_window(valid_from: datetime | None, valid_to: datetime | None) -> None
 class EntityIn(Closed):
     name: EntityName
     kind: EntityKind = "other"
-    aliases: Annotated[list[EntityName], Field(max_length=20)] = []
+    aliases: Annotated[list[EntityName], Field(max_length=MAX_ALIASES)] = []
 
 
 class ValueIn(Closed):

@@ -82,6 +82,8 @@ class UmpImport:
     ump_id: str
     claimed: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    silent: bool = False
+    """The record does not say whom it is for, so it is private unless whoever sends it speaks for it."""
 
 
 def ump_id(domain: str, content: str) -> str:
@@ -138,7 +140,11 @@ def from_ump(record: Any, now: datetime, domain: str | None = None) -> UmpImport
     request = _validated(fields)
     identity = ump_id(request.domain or DEFAULT_DOMAIN, content)
     return UmpImport(
-        request, identity, _claims(record, identity, created, lifecycle, scope, notes), tuple(notes)
+        request,
+        identity,
+        _claims(record, identity, created, lifecycle, scope, notes),
+        tuple(notes),
+        silent="visibility" not in scope and "access_scope" not in extra,
     )
 
 

@@ -194,7 +194,7 @@ def _lock(
     """Spaces, the target, contents; nothing of it for candidates whose caller holds the space alone."""
     finer = [n for n, candidate in enumerate(candidates) if not candidate.exclusive]
     space_keys = {candidates[n].space_id.bytes for n in finer}
-    content_keys = {keys[n] for n in finer}
+    content_keys = {key for n in finer for key in (keys[n], *_other_keys(candidates[n]))}
     if supersedes is None:
         lock_in_order(unit, [("space", space_keys, True), ("content", content_keys, False)])
         return None
@@ -216,27 +216,65 @@ def _valid_from(unit: Unit, candidate: Candidate, target: Row | None) -> datetim
 
 def _key(candidate: Candidate) -> bytes:
     request = candidate.request
+    revision = None if candidate.part_of_source else request.revision
+    return _key_as(candidate, request.domain or DEFAULT_DOMAIN, revision)
+
+
+def _key_as(candidate: Candidate, domain: str, revision: str | None) -> bytes:
+    request = candidate.request
     return dedup_key(
         space_id=candidate.space_id,
         content=request.content,
         title=request.title,
         kind=request.kind,
-        domain=request.domain or DEFAULT_DOMAIN,
+        domain=domain,
         valid_from=request.valid_from,
         valid_to=request.valid_to,
         source_uri=request.source_uri,
-        revision=None if candidate.part_of_source else request.revision,
+        revision=revision,
     )
 
 
+def _other_keys(candidate: Candidate) -> list[bytes]:
+    """Keys that the same memory may have otherwise: of a text that was sent without the domain that it was filed
+    in, or as a part of a source. A bundle names both of what it holds."""
+    request = candidate.request
+    revision = None if candidate.part_of_source else request.revision
+    domains = {request.domain or DEFAULT_DOMAIN, DEFAULT_DOMAIN}
+    keys = {_key_as(candidate, domain, said) for domain in domains for said in {revision, None}}
+    return sorted(keys - {_key(candidate)})
+
+
+def _stored_as(stored: Mapping[bytes, Row], candidate: Candidate, key: bytes) -> Row | None:
+    """The live or held memory that the candidate repeats."""
+    row = stored.get(key)
+    if row is not None:
+        return row
+    request = candidate.request
+    domain = request.domain or DEFAULT_DOMAIN
+    for row in map(stored.get, _other_keys(candidate)):
+        same = candidate.part_of_source or (row is not None and row["revision"] == request.revision)
+        if row is not None and row["domain"] == domain and same:
+            return row
+    return None
+
+
+def _is_cleared(candidate: Candidate, row: Row) -> bool:
+    """Whether the held row is no answer: what a person admits is retrievable, whatever was held before it; and a
+    document is held whole, so a part that stood beside a bad one is free in a revision without it."""
+    freed = candidate.part_of_source and not candidate.held and not row["kept_out"]
+    return candidate.approved_by is not None or freed
+
+
 def _entries(unit: Unit, candidates: Sequence[Candidate], keys: Sequence[bytes]) -> list[_Entry]:
-    stored = memories.find_duplicates(unit, keys)
+    others = [other for candidate in candidates for other in _other_keys(candidate)]
+    stored = memories.find_duplicates(unit, [*keys, *others])
     made: dict[bytes, _Entry] = {}
     entries = []
     for candidate, key in zip(candidates, keys, strict=True):
-        row = stored.get(key)
-        if row is not None and row["held"] and candidate.approved_by is not None:
-            row = None  # what a person admits is retrievable, whatever was held before it
+        row = _stored_as(stored, candidate, key)
+        if row is not None and row["held"] and _is_cleared(candidate, row):
+            row = None
         if row is not None:
             entry = _Entry(candidate, key, row["memory_id"], True, row["held"])
         elif key in made:

@@ -216,6 +216,6 @@ def outcome(items: Sequence[Item], published: Published) -> dict[str, Any]:
 
 
 def _status(one: Admitted) -> str:
-    if one.duplicate:
-        return "duplicate"
-    return "held" if one.held else "stored"
+    if one.held:
+        return "held"
+    return "duplicate" if one.duplicate else "stored"

@@ -11,7 +11,7 @@ from remembrancer.domain.ids import format_id
 from remembrancer.domain.import_requests import ExportRequest
 from remembrancer.domain.principal import Principal, authorize
 from remembrancer.domain.problems import Problem
-from remembrancer.domain.requests import EntityIn, IngestRequest, RelationIn, ValueIn
+from remembrancer.domain.requests import MAX_ALIASES, EntityIn, IngestRequest, RelationIn, ValueIn
 from remembrancer.domain.tenant_settings import Space
 from remembrancer.domain.ump import to_ump, ump_id
 from remembrancer.flows import render
@@ -110,16 +110,25 @@ def _request(row: Row, graph: Graph, space: Space) -> IngestRequest:
         data_subjects=row["data_subjects"],
         source_uri=row["source_uri"],
         revision=row["revision"],
-        entities=[EntityIn(**entity) for entity in graph.entities.get(row["memory_id"], [])],
+        entities=[part for entity in graph.entities.get(row["memory_id"], []) for part in _entities(entity)],
         relations=[_relation(edge) for edge in graph.edges.get(row["memory_id"], [])],
         target_space=space,
     )
 
 
+def _entities(entity: Row) -> Iterator[EntityIn]:
+    """The entity as often as its aliases need: merged ones have more than one may be sent with."""
+    aliases = entity["aliases"]
+    for start in range(0, max(1, len(aliases)), MAX_ALIASES):
+        yield EntityIn(**{**entity, "aliases": aliases[start : start + MAX_ALIASES]})
+
+
 def _relation(edge: Row) -> RelationIn:
     value = None
     if edge["value_type"] is not None:
-        value = ValueIn(type=edge["value_type"], value=edge["value_original"], unit=edge["value_unit"])
+        # As it was written, but for a boolean, which was no text.
+        said = edge["value_canonical" if edge["value_type"] == "boolean" else "value_original"]
+        value = ValueIn(type=edge["value_type"], value=said, unit=edge["value_unit"])
     return RelationIn(
         subject=edge["subject"],
         subject_kind=edge["subject_kind"],

@@ -8,7 +8,7 @@ from typing import Any
 from remembrancer.domain.import_requests import UmpRequest
 from remembrancer.domain.principal import Principal, authorize
 from remembrancer.domain.problems import FieldError, Problem
-from remembrancer.domain.ump import UmpRecordError, from_ump
+from remembrancer.domain.ump import UmpImport, UmpRecordError, from_ump
 from remembrancer.flows.batch import target_space
 from remembrancer.flows.context import Call, Services
 from remembrancer.flows.keyed import Answer, keyed
@@ -56,7 +56,7 @@ def _read(
         except UmpRecordError as error:
             judged.refuse(index, "invalid", [FieldError(pointer, error.code, "is not a record we can take")])
             continue
-        asked = _space(request, record, read.request.target_space)
+        asked = _space(request, read)
         if not _may_write(principal, asked):
             judged.refuse(index, "forbidden", [FieldError(pointer, "forbidden", "is for a space not yours")])
             continue
@@ -66,13 +66,11 @@ def _read(
         yield Record(index, read.request.model_copy(update={"target_space": asked}), claimed)
 
 
-def _space(request: UmpRequest, record: dict[str, Any], own: str | None) -> str | None:
+def _space(request: UmpRequest, read: UmpImport) -> str | None:
     """The record's own visibility, unless the request keeps all private or speaks for those that say nothing."""
-    if request.target_space == "private":
-        return "private"
-    scope = record.get("scope")
-    silent = not isinstance(scope, dict) or "visibility" not in scope
-    return "team_shared" if silent and request.target_space == "team_shared" else own
+    if request.target_space == "private" or (read.silent and request.target_space is not None):
+        return request.target_space
+    return read.request.target_space
 
 
 def _may_write(principal: Principal, asked: str | None) -> bool:

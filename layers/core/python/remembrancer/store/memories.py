@@ -20,20 +20,22 @@ from remembrancer.store.vectors import vector_text
 
 
 def find_duplicates(unit: Unit, dedup_keys: Sequence[bytes]) -> dict[bytes, Row]:
-    """By key, a live or held memory that has it: {memory_id, version, held}. Succeeded, decayed, erased text is
-    new."""
+    """By key, a live memory that has it, else a held one: {memory_id, version, held, kept_out, domain, revision}, where
+    `kept_out` says that more than the screen holds it. Succeeded, decayed, erased text is new."""
     rows = unit.rows(
         f"""
         select k.key as dedup_key, found.* from unnest(%(keys)s::bytea[]) as k (key)
         cross join lateral (
-          select m.memory_id, v.version, not ({visibility.NOT_HELD}) as held
+          select m.memory_id, v.version, m.domain, m.revision, not ({visibility.NOT_HELD}) as held,
+                 exists (select from hold_out h where h.tenant_id = m.tenant_id and h.memory_id = m.memory_id
+                         and h.closed_at is null and h.reason <> 'screen') as kept_out
           from memory m
           join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
                                and v.superseded_at is null and v.superseded_by is null
           where m.tenant_id = %(tenant)s and m.dedup_key = k.key and %(at)s < {visibility.EXPIRY}
           offset 0
         ) found
-        order by found.memory_id desc
+        order by found.held desc, found.memory_id desc
         """,
         {
             "tenant": unit.tenant_id,
