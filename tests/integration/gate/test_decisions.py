@@ -387,6 +387,27 @@ def test_the_quarantine_is_released_and_rejected_by_people(world: World) -> None
     assert other not in listed
 
 
+def test_a_reviewer_sees_that_a_private_memory_is_held_and_why_but_no_word_of_it(world: World) -> None:
+    held = [world.ingest(HOLDS.format(f"bus {n}"), target_space="private")["memory_id"] for n in range(3)]
+    listed = {
+        m["memory_id"]: m for m in world.call(REVIEWER, "GET", "/v1/quarantine?limit=100").json["memories"]
+    }
+    for memory in held:
+        assert set(listed[memory]) == {"memory_id", "held_for", "space", "created_at", "source", "masked"}
+        assert (listed[memory]["space"], listed[memory]["held_for"]) == ("private", ["screen"])
+    body = {"content_digest": "0" * 64, "reason": "Fine."}
+    assert world.call(REVIEWER, "POST", f"/v1/quarantine/{held[0]}/release", body).code == "not_found"
+    assert world.call(AGENT, "GET", "/v1/quarantine").status == 403
+    # Pages of one hold the same rows, each once.
+    pages, cursor = [], ""
+    while cursor is not None:
+        page = world.call(REVIEWER, "GET", f"/v1/quarantine?limit=1{cursor and f'&cursor={cursor}'}").json
+        pages += [m["memory_id"] for m in page["memories"]]
+        cursor = page["next_cursor"]
+    assert pages == list(listed)
+    assert set(held) <= set(pages)
+
+
 # Batches --------------------------------------------------------------------------------------------------
 def test_every_row_of_a_batch_has_its_own_outcome(world: World) -> None:
     made = [world.propose(f"Batch row {n}.")["proposal_id"] for n in range(4)]

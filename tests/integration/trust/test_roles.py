@@ -112,7 +112,7 @@ TABLES: dict[str, dict[str, str]] = {
         "select insert": "audit_checkpoint", "insert": "outbox",
     },
     "rem_admin": {
-        "select insert": "credential nonce principal signing_key space", "select insert delete": "idempotency",
+        "select insert": "nonce principal signing_key space", "select insert delete": "credential idempotency",
         "insert": "outbox", "select": "tenant",
     },
     "rem_system": {"select": "principal schema_migration job"},
@@ -180,7 +180,9 @@ COLUMNS: dict[str, dict[str, str]] = {
         "proposal": "conflict_memory_id conflict_version scores",
         "space": "generation",
     },
-    "rem_admin": {**_KEYED, "principal": "active capabilities name team_grant", "tenant": "settings"},
+    "rem_admin": {
+        **_KEYED, "principal": "active capabilities name team_grant", "signing_key": "revoked_at", "tenant": "settings",
+    },
     "rem_sweep": {
         "proposal": "decided_at status warned_at", "dsar": "warned", "attempt": f"{_ENDED} content_shas",
     },
@@ -198,10 +200,13 @@ READS: dict[str, dict[str, str]] = {
         "space_stats": "stored tenant_id",
         "attempt": "attempt_id content_shas groups issuer refs scopes subject tenant_id",
         "idempotency": "key operation principal_id refs tenant_id",
+        "memory": "created_at memory_id owner_id pii source space_id tenant_id",
+        "hold_out": "closed_at memory_id opened_at reason tenant_id",
     },
 }
 EXECUTES = {
     "rem_passages_with": {"rem_recall"},
+    "rem_held_in_private": {"rem_approve"},
     "rem_attempts_with": {"rem_purge"},
     "rem_answers_with": {"rem_purge"},
     "rate_take": {
@@ -356,7 +361,7 @@ def test_functions_that_look_across_tenants_are_executed_by_the_declared_roles_a
     )
     assert {row["proname"] for row in definers} == {
         "resolve_principal", "list_tenants", "audit_append_many", "rem_passages_with", "rate_take", "resolve_attempt",
-        "quota_take", "pii_read_log", "rem_attempts_with", "rem_answers_with",
+        "quota_take", "pii_read_log", "rem_attempts_with", "rem_answers_with", "rem_held_in_private",
     }  # fmt: skip
     assert all(row["owner"] == "rem_definer" for row in definers)
     # A caller's search path must not decide which table the function reads.

@@ -374,8 +374,12 @@ def superseded(unit: Unit, memory_id: UUID) -> list[UUID]:
 
 
 def quarantined(unit: Unit, after: UUID | None, limit: int) -> list[Row]:
-    """Memories that are held and not kept out for good, oldest first, keyset by memory id."""
-    return unit.rows(
+    """Memories that are held and not kept out for good, oldest first, keyset by memory id.
+
+    Of others' private ones id, owner, time, source and reasons, and no text."""
+    page = {"tenant": unit.tenant_id, "after": after, "limit": limit}
+    hidden = unit.rows("select * from rem_held_in_private(%(after)s, %(limit)s)", page)
+    seen = unit.rows(
         """
         select m.*, v.version, v.valid_from, v.valid_to, v.expires_at,
                array(select h.reason from hold_out h where h.tenant_id = m.tenant_id and h.memory_id = m.memory_id
@@ -390,8 +394,9 @@ def quarantined(unit: Unit, after: UUID | None, limit: int) -> list[Row]:
           and (%(after)s::uuid is null or m.memory_id > %(after)s)
         order by m.memory_id limit %(limit)s
         """,
-        {"tenant": unit.tenant_id, "after": after, "limit": limit},
+        page,
     )
+    return sorted(seen + hidden, key=lambda row: row["memory_id"])[:limit]
 
 
 def open_screen_hold(unit: Unit, memory_id: UUID) -> UUID | None:
