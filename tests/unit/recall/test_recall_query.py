@@ -47,6 +47,49 @@ def test_an_exclusion_with_nothing_beside_it_is_searched_for() -> None:
     assert asked.excluded == () and [w.word for w in asked.words] == ["draft"]
 
 
+@pytest.mark.parametrize(
+    ("word", "terms"),
+    [
+        ("fooBar", ("foobar",)),
+        ("foo_bar", ("foo_bar",)),
+        ("well-known", ("well-known",)),
+        ("cache.py", ("cache.py",)),
+        ("HTTPServer.close", ("httpserver.close",)),
+        ("乌龙", ("乌龙",)),
+    ],
+)
+def test_an_identifier_is_left_out_as_a_whole(word: str, terms: tuple[str, ...]) -> None:
+    asked = understand(f"parser -{word}", NOW)
+    assert asked.excluded == terms
+    assert [w.word for w in asked.words] == ["parser"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        '记得"蓝色花瓶"吗',
+        "记得“蓝色花瓶”吗",
+        "「蓝色花瓶」はどこ",
+        "『蓝色花瓶』",
+        "记得＂蓝色花瓶＂吗",
+        '"蓝色花瓶"',
+    ],
+)
+def test_a_phrase_needs_no_spaces_around_it_where_none_are_written(query: str) -> None:
+    assert understand(query, NOW).phrases == ((("蓝色", "色花", "花瓶"),),)
+
+
+@pytest.mark.parametrize("query", ['a 5" pipe and a 6" pipe', 'x"y z"w'])
+def test_marks_inside_words_quote_nothing(query: str) -> None:
+    assert understand(query, NOW).phrases == ()
+
+
+def test_a_name_inside_an_unspaced_run_is_named() -> None:
+    asked = understand("王芳昨天喝了什么", NOW).name_words
+    assert mentions(asked, "王芳") and not mentions(asked, "李明")
+    assert not mentions(understand("What did Caroline eat?", NOW).name_words, "Carol")
+
+
 def test_names_are_capitalised_words_unless_nothing_is() -> None:
     assert mentions(understand("What did Caroline's dog eat?", NOW).name_words, "Caroline Smith")
     assert mentions(understand("what did caroline eat", NOW).name_words, "Caroline")

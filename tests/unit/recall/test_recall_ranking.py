@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -118,6 +119,37 @@ def test_near_duplicates_go_but_never_another_number_or_author() -> None:
     ]
     assert packing.distinct(texts, ["A", "A", "A", "B"], 9) == [0, 2, 3]
     assert packing.distinct(texts, ["A", "A", "A", "B"], 2) == [0, 2]
+
+
+LONG = "der große Umzug der ganzen Abteilung in das neue Haus am alten Hafen von {} mit allen Kisten und Schränken"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The deploy is allowed on Fridays.", "The deploy is not allowed on Fridays."),
+        ("The deploy can start.", "The deploy can't start."),
+        ("Der Zug ist pünktlich.", "Der Zug ist nicht pünktlich."),
+        ("Le train est à l'heure.", "Le train n'est jamais à l'heure."),
+        ("El tren llega tarde.", "El tren nunca llega tarde."),
+        ("Поезд приходит вовремя.", "Поезд не приходит вовремя."),
+        (LONG.format("Hamburg"), LONG.format("Bremen")),
+        (LONG.format("Hamburg"), LONG.format("einer Stadt")),
+    ],
+)
+def test_what_says_something_else_is_no_near_duplicate(one: str, other: str) -> None:
+    assert packing.distinct([one, other], [None, None], 9) == [0, 1]
+    assert packing.distinct([other, one], [None, None], 9) == [0, 1]
+
+
+def test_the_same_in_another_order_or_form_is_a_near_duplicate() -> None:
+    texts = [
+        "Yesterday we planted tomatoes.",
+        "We planted tomatoes yesterday!",
+        "we  PLANTED tomatoes, yesterday",
+    ]
+    assert packing.distinct(texts[:2], [None, None], 9) == [0]
+    assert packing.distinct(["It isn't safe.", "It is not safe."], [None, None], 9) == [0]
 
 
 @given(st.lists(st.integers(0, 500), max_size=30), st.integers(0, 1_000))

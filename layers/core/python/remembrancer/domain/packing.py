@@ -2,32 +2,71 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from remembrancer.domain.stopwords import NEGATIONS
 from remembrancer.domain.terms import text_terms
 
 ALIKE = 0.9
 """Jaccard likeness of the sets of terms from which two texts say the same."""
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
 def distinct(texts: Sequence[str], authors: Sequence[str | None], limit: int) -> list[int]:
     """Indexes of the first `limit` texts to keep, in order: a text goes when an earlier one by the same author has
-    nearly the same words and exactly the same numbers."""
-    kept: list[tuple[int, frozenset[str], frozenset[str]]] = []
+    nearly the same words and exactly the same numbers, negations and names (capitalised words)."""
+    kept: list[tuple[int, _Said]] = []
     for index, text in enumerate(texts):
         if len(kept) == limit:
             break
-        words = frozenset(text_terms(text).words)
-        numbers = frozenset(word for word in words if any(c.isdigit() for c in word))
+        said = _said(text)
         alike = any(
-            authors[other] == authors[index]
-            and numbers == their_numbers
-            and (text == texts[other] or _likeness(words, theirs) >= ALIKE)
-            for other, theirs, their_numbers in kept
+            authors[other] == authors[index] and (text == texts[other] or _same(said, theirs))
+            for other, theirs in kept
         )
         if not alike:
-            kept.append((index, words, numbers))
-    return [index for index, _, _ in kept]
+            kept.append((index, said))
+    return [index for index, _ in kept]
+
+
+@dataclass(frozen=True)
+class _Said:
+    terms: frozenset[str]
+    numbers: frozenset[str]
+    words: frozenset[str]
+    names: frozenset[str]
+    """The capitalised ones of the words, folded as they are."""
+    denials: tuple[str, ...]
+
+
+def _said(text: str) -> _Said:
+    terms = frozenset(text_terms(text).words)
+    words = _WORD.findall(text)
+    folded = [word.casefold().replace("’", "'") for word in words]
+    return _Said(
+        terms,
+        frozenset(term for term in terms if any(c.isdigit() for c in term)),
+        frozenset(folded),
+        frozenset(low for word, low in zip(words, folded, strict=True) if word[0].isupper()),
+        tuple(sorted("not" if word.endswith("n't") else word for word in folded if _denies(word))),
+    )
+
+
+def _same(a: _Said, b: _Said) -> bool:
+    return (
+        a.numbers == b.numbers
+        and a.denials == b.denials
+        # A word that begins a sentence here and stands inside one there is no name of its own.
+        and a.names <= b.words
+        and b.names <= a.words
+        and _likeness(a.terms, b.terms) >= ALIKE
+    )
+
+
+def _denies(word: str) -> bool:
+    return word in NEGATIONS or word.endswith("n't")
 
 
 def pack(sizes: Sequence[int], budget: int | None) -> tuple[list[int], int]:

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from remembrancer.domain.names import fold
 from remembrancer.domain.periods import Period, find_periods
-from remembrancer.domain.terms import Asked, phrase_terms, query_terms
+from remembrancer.domain.terms import UNSPACED, Asked, excluding_terms, is_unspaced, phrase_terms, query_terms
 
 MAX_WORDS = 48
 """Distinct words of a query that are looked up; what follows only repeats or pads."""
@@ -18,9 +18,13 @@ MAX_PHRASES = 4
 MAX_EXCLUDED = 8
 MAX_NAME_WORDS = 4
 
-_PHRASE = re.compile(r'(?<!\w)(-?)["“„«]([^"“”„«»]{1,200})["”“»](?!\w)')
-# A minus sign before a letter, behind a space: `-draft`, not `well-known`, `- item` or `-5`.
-_EXCLUDED = re.compile(r"(?<!\S)-([^\W\d_][\w'’-]{0,63})")
+# Not the inches of 5"; scripts without spaces have their letters right beside the marks.
+_LETTER = rf"[^\W{UNSPACED}]"
+_PHRASE = re.compile(
+    rf'(?<!{_LETTER})(-?)["“„«「『＂]([^"“”„«»「」『』＂]{{1,200}})["”“»」』＂](?!{_LETTER})'
+)
+# A minus sign before a letter, behind a space: `-draft`, `-notes.md`, not `well-known`, `- item` or `-5`.
+_EXCLUDED = re.compile(r"(?<!\S)-([^\W\d_](?:[\w'’]|[._/:@#-](?=\w)){0,63})")
 _WHEN = re.compile(
     r"^\W*(?:when|how long|since when|what (?:date|day|year|month|time)|which (?:day|year|month))\b", re.I
 )
@@ -60,8 +64,7 @@ def understand(query: str, now: datetime) -> Question:
         return f" {match[2]} "
 
     def leave_out(match: re.Match[str]) -> str:
-        for asked in query_terms(match[1]):
-            excluded.update(dict.fromkeys(asked.forms))
+        excluded.update(dict.fromkeys(excluding_terms(match[1])))
         return " "
 
     plain = _EXCLUDED.sub(leave_out, _PHRASE.sub(phrase, query))
@@ -82,8 +85,12 @@ def understand(query: str, now: datetime) -> Question:
 
 
 def mentions(name_words: Collection[str], author: str | None) -> bool:
-    """Whether the query names this author: by any word of the name that is not a mere initial."""
-    return any(word in name_words for word in _author_words(author))
+    """Whether the query names this author: by any word of the name that is not a mere initial. Where no spaces are
+    written, a name stands inside a longer run."""
+    return any(
+        word in name_words or (is_unspaced(word) and any(word in run for run in name_words))
+        for word in _author_words(author)
+    )
 
 
 def name_candidates(text: str) -> list[str]:

@@ -56,3 +56,11 @@ STOPWORDS: dict[str, frozenset[str]] = {
         " к как когда кто ли мне мы на не него нет но о об он она они от по при с со так там то ты у уже что это я"
     ),
 }
+
+NEGATIONS = _words(
+    "no not never none nobody nothing neither nor without cannot nicht kein keine keinen keinem keiner keines nie"
+    " niemals ohne nichts niemand pas jamais sans aucun aucune rien personne ni nunca jamás sin ningún ninguno ninguna"
+    " nada nadie mai senza nessuno nessuna niente né não nem sem nenhum nenhuma ninguém niet geen nooit zonder niets"
+    " niemand не нет ни никогда без никто ничего"
+)
+"""Words that deny, in the same languages: a text with one and a text without it say the opposite."""

@@ -36,10 +36,12 @@ _POSSESSIVE = re.compile(r"['’]s?$")
 # fooBar, HTTPServer, sha256Sum: a boundary before a capital that begins a word.
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # Han, kana, Hangul, Thai, Lao, Khmer, Myanmar: no spaces between words, or words with endings glued on.
-_UNSPACED = re.compile(
-    "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\u0e00-\u0eff\u1000-\u109f"
-    "\u1780-\u17ff\U00020000-\U0003ffff]+"
+UNSPACED = (
+    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\u0e00-\u0eff\u1000-\u109f"
+    "\u1780-\u17ff\U00020000-\U0003ffff"
 )
+"""The same as the inside of a character class."""
+_UNSPACED = re.compile(f"[{UNSPACED}]+")
 # The author and date that passages are rendered with.
 _LEAD = re.compile(r"\A[^\n]{0,41}\(\d{4}-\d\d-\d\d\): ")
 _TIME = re.compile(
@@ -104,6 +106,21 @@ def query_terms(text: str) -> list[Asked]:
             forms = dict.fromkeys(_stem(language, token.text) for language in languages)
             asked.setdefault(token.text, Asked(token.text, tuple(forms)))
     return list(asked.values())[:MAX_TERMS]
+
+
+def excluding_terms(word: str) -> list[str]:
+    """The terms of which a text that holds this word has one. An identifier or a compound is left out as a whole,
+    not for its parts."""
+    tokens = list(_tokens(word))
+    whole = [token.text for token in tokens if token.extra and not _UNSPACED.search(token.text)]
+    if whole and sum(not token.extra for token in tokens) > 1:
+        return [max(whole, key=len)]
+    return [form for asked in query_terms(word) for form in asked.forms]
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether all of it is of a script written without spaces."""
+    return _UNSPACED.fullmatch(text) is not None
 
 
 def phrase_terms(text: str) -> list[tuple[str, ...]]:

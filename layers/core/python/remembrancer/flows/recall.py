@@ -147,7 +147,7 @@ def get_memory(
         row = memories.get_live(unit, public_id("mem", memory), at=at, known_at=known_at)
         if row is None:
             raise Problem("not_found")
-        return _shown(unit, [row])[0]
+        return _shown(unit, [row], at, known_at)[0]
 
     return services.database.read(call.credential, read)
 
@@ -249,7 +249,9 @@ def _graph_leg(unit: Unit, question: Question, filters: search.Filters) -> dict[
     seeds = graph_read.named(unit, filters.spaces, names, filters.known_at)
     if not seeds:
         return {}
-    edges = graph_read.around(unit, filters.spaces, seeds, filters.known_at, dict(filters.view))
+    edges = graph_read.around(
+        unit, filters.spaces, seeds, filters.view, known_at=filters.known_at, decayed=filters.decayed
+    )
     pairs = {(edge["subject_id"], edge["object_id"]) for edge in edges if edge["object_id"] is not None}
     ranks = pagerank(sorted(pairs), seeds)
     given: dict[UUID, float] = {}
@@ -294,8 +296,33 @@ def _answer(unit: Unit, services: Services, request: RecallRequest, ranked: Rank
         weak = list(zip(ranked.best, ranked.relevance, strict=True))[: request.limit * 2]
         answer["nearest"], answer["packed"] = _hits(unit, services, request, ranked, weak)
     if request.explain:
-        answer["explain"] = _explained(ranked)
+        why = "relevant_enough" if sure else _not_sure(ranked)
+        answer["explain"] = {**_explained(ranked), "filters": _narrowed(unit, request), "decided_by": why}
     return answer
+
+
+def _not_sure(ranked: Ranked) -> str:
+    """What kept an answer from being given."""
+    if not ranked.best:
+        return "nothing_found"
+    return "min_relevance" if abstention.answers(ranked.probability) else "threshold"
+
+
+def _narrowed(unit: Unit, request: RecallRequest) -> dict[str, Any]:
+    """The filters as they were applied, in the form of the request."""
+    spaces = {"private": unit.principal.private_space, "team_shared": unit.principal.team_space}
+    visible = [name for name, space in spaces.items() if space in unit.principal.visible_spaces]
+    return {
+        "spaces": request.spaces or visible,
+        "domains": request.domains,
+        "kinds": request.kinds,
+        "sources": request.sources,
+        "since": render.instant(request.since),
+        "at": render.instant(request.at),
+        "known_at": render.instant(request.known_at),
+        "min_relevance": request.min_relevance,
+        "include": list(request.include),
+    }
 
 
 def _hits(
@@ -312,7 +339,7 @@ def _hits(
     rows = [by_passage[passage] for passage in passages if passage in by_passage]
     keep = packing.distinct([row["content"] for row in rows], [row["author"] for row in rows], request.limit)
     rows = [rows[place] for place in keep]
-    shown = _shown(unit, rows)
+    shown = _shown(unit, rows, request.at, request.known_at)
     count = services.embedder.count_tokens
     fitting, tokens = packing.pack([count(hit["text"]) for hit in shown], request.token_budget)
     found = {ranked.candidates[index].passage_id: (index, relevance) for index, relevance in wanted}
@@ -437,11 +464,14 @@ def _explained_hit(ranked: Ranked, index: int) -> dict[str, Any]:
     }
 
 
-def _shown(unit: Unit, rows: list[Row]) -> list[dict[str, Any]]:
-    """Memories with their relationships and open conflicts, for this reader."""
+def _shown(
+    unit: Unit, rows: list[Row], at: datetime | None = None, known_at: datetime | None = None
+) -> list[dict[str, Any]]:
+    """Memories with their relationships and open conflicts in the asked view, for this reader."""
     ids = [row["memory_id"] for row in rows]
-    edges = graph.supported_by(unit, ids)
-    opposed = conflicts.of(unit, ids)
+    view = visibility.view(unit.principal.settings, unit.now, at=at, known_at=known_at)
+    edges = graph.supported_by(unit, ids, visibility.live_edge(known_at=known_at), view)
+    opposed = conflicts.of(unit, ids, view, known_at)
     # The other paths know no spans.
     spans = remember_read.spans(unit, [row["memory_id"] for row in rows if row["admitted_by"] == "remember"])
     shown = []
@@ -464,13 +494,11 @@ def _shown(unit: Unit, rows: list[Row]) -> list[dict[str, Any]]:
 
 
 def _opposed(unit: Unit, conflict: Row) -> dict[str, Any]:
-    """The other side of an open conflict; its text only while it may be shown itself."""
-    other = memories.get_live(unit, conflict["other_id"])
+    """The other side of an open conflict."""
+    other = {"memory_id": conflict["other_id"], "pii": conflict["pii"]}
     return {
         "conflict_id": format_id("con", conflict["conflict_id"]),
         "reason": conflict["reason"],
         "memory_id": format_id("mem", conflict["other_id"]),
-        "text": None
-        if other is None
-        else render.clean(other["content"], reveal_pii=render.reveals(unit, "mem", other)),
+        "text": render.clean(conflict["content"], reveal_pii=render.reveals(unit, "mem", other)),
     }

@@ -40,6 +40,7 @@ def memory(row: Row, team_space: UUID, *, reveal_pii: bool) -> dict[str, Any]:
             "title": row["title"],
             "author": row["author"],
             "source_uri": row["source_uri"],
+            "revision": row["revision"],
             "heading_path": row["heading_path"],
             "data_subjects": row["data_subjects"],
         },
@@ -61,7 +62,7 @@ def memory(row: Row, team_space: UUID, *, reveal_pii: bool) -> dict[str, Any]:
         "data_subjects": text["data_subjects"],
         "evidence": {
             "source_uri": text["source_uri"],
-            "revision": row["revision"],
+            "revision": text["revision"],
             "heading_path": text["heading_path"],
             "lines": None if row["line_start"] is None else [row["line_start"], row["line_end"]],
         },
@@ -101,7 +102,7 @@ def relationships(rows: Iterable[Row], *, reveal_pii: bool) -> list[dict[str, An
             else {
                 "type": row["value_type"],
                 "value": sanitize_read(row["value_canonical"], reveal_pii=reveal_pii),
-                "unit": row["value_unit"],
+                "unit": clean(row["value_unit"], reveal_pii=reveal_pii),
             },
             "polarity": row["polarity"],
             "valid_from": instant(row["valid_from"]),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
+from remembrancer.store import visibility
 from remembrancer.store.database import Row, Unit
 
 
@@ -42,19 +45,28 @@ def open_conflicts(unit: Unit, found: Sequence[Opened]) -> None:
     )
 
 
-def of(unit: Unit, memory_ids: list[UUID]) -> dict[UUID, list[Row]]:
-    """Open conflicts by memory, from whichever side: {conflict_id, other_id, reason, explanation}."""
+def of(
+    unit: Unit, memory_ids: list[UUID], view: Mapping[str, Any], known_at: datetime | None
+) -> dict[UUID, list[Row]]:
+    """Open conflicts by memory, from whichever side, with an other side that a recall of this view may bring:
+    {conflict_id, other_id, reason, content, pii} (the latter two of the other)."""
     found: dict[UUID, list[Row]] = {}
     for row in unit.rows(
-        """
-        select conflict_id, memory_id, other_id, reason, explanation from conflict
-        where tenant_id = %(tenant)s and status = 'open' and memory_id = any (%(ids)s)
-        union all
-        select conflict_id, other_id, memory_id, reason, explanation from conflict
-        where tenant_id = %(tenant)s and status = 'open' and other_id = any (%(ids)s)
-        order by 1
+        f"""
+        select c.*, other.content, other.pii from (
+          select conflict_id, memory_id, other_id, reason from conflict
+          where tenant_id = %(tenant)s and status = 'open' and memory_id = any (%(ids)s)
+          union all
+          select conflict_id, other_id, memory_id, reason from conflict
+          where tenant_id = %(tenant)s and status = 'open' and other_id = any (%(ids)s)
+        ) c
+        cross join lateral (select m.content, m.pii from memory m
+          join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
+          where m.tenant_id = %(tenant)s and m.memory_id = c.other_id
+            and {visibility.recallable(known_at=known_at)} limit 1) other
+        order by c.conflict_id
         """,
-        {"tenant": unit.tenant_id, "ids": memory_ids},
+        {"tenant": unit.tenant_id, "ids": memory_ids, **view},
     ):
         found.setdefault(row["memory_id"], []).append(row)
     return found

@@ -463,28 +463,34 @@ def _write_edges(
     )
 
 
-def supported_by(unit: Unit, memory_ids: list[UUID]) -> dict[UUID, list[Row]]:
-    """The current relationships that each memory supports: subject, predicate, object or value, window."""
+def supported_by(
+    unit: Unit,
+    memory_ids: list[UUID],
+    believed: str = "r.superseded_at is null",
+    view: Mapping[str, Any] | None = None,
+) -> dict[UUID, list[Row]]:
+    """The relationships that each memory supports: subject, predicate, object or value, window. Without another
+    predicate (of `visibility.live_edge`, with its view) all that are believed now, whenever they hold."""
     # Lookups one after the other (`offset 0`): a join would be planned on what is known of the tables before a
     # large import, and compare all with all.
     rows = unit.rows(
-        """
+        f"""
         select distinct s.memory_id, r.relationship_id, r.version, r.predicate_key, r.polarity, r.valid_from,
                r.valid_to, subject.name as subject, object.name as object, r.value_type,
                r.value_canonical, r.value_unit
         from unnest(%(ids)s::uuid[]) as w (memory_id)
         cross join lateral (select memory_id, relationship_id, version from support
           where tenant_id = %(tenant)s and memory_id = w.memory_id offset 0) s
-        cross join lateral (select * from relationship
+        cross join lateral (select * from relationship r
           where tenant_id = %(tenant)s and relationship_id = s.relationship_id and version = s.version
-            and superseded_at is null offset 0) r
+            and {believed} offset 0) r
         cross join lateral (select name from entity_name
           where tenant_id = %(tenant)s and entity_id = r.subject_id and canonical offset 0) subject
         left join lateral (select name from entity_name
           where tenant_id = %(tenant)s and entity_id = r.object_id and canonical offset 0) object on true
         order by r.relationship_id
         """,
-        {"tenant": unit.tenant_id, "ids": memory_ids},
+        {"tenant": unit.tenant_id, "ids": memory_ids, **(view or {})},
     )
     found: dict[UUID, list[Row]] = {}
     for row in rows:

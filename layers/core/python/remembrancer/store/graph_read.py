@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -67,15 +67,28 @@ def named(
 
 
 def around(
-    unit: Unit, spaces: Sequence[UUID], seeds: Sequence[UUID], known_at: datetime | None, view: dict[str, Any]
+    unit: Unit,
+    spaces: Sequence[UUID],
+    seeds: Sequence[UUID],
+    view: Mapping[str, Any],
+    *,
+    known_at: datetime | None = None,
+    decayed: bool = False,
 ) -> list[Row]:
-    """The live edges within two steps of the seeds, each with a memory it rests on:
-    {subject_id, object_id, memory_id}, at most MAX_EDGES. A value edge has no object."""
+    """The live edges within two steps of the seeds, each with a memory it rests on that a recall of this view may
+    bring: {subject_id, object_id, memory_id}, at most MAX_EDGES. A value edge has no object."""
     live = visibility.live_edge(known_at=known_at)
+    # Key by key, of few edges: what stands apart is not planned as a join of whole tables.
+    rests = f"""cross join lateral (select memory_id from support
+        where tenant_id = %(tenant)s and relationship_id = r.relationship_id and version = r.version offset 0) s
+      cross join lateral (select from memory m
+        join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
+        where m.tenant_id = %(tenant)s and m.memory_id = s.memory_id
+          and {visibility.recallable(known_at=known_at, decayed=decayed)} limit 1) seen"""
     return unit.rows(
         f"""
         with first as (
-          select r.subject_id, r.object_id from relationship r
+          select r.subject_id, r.object_id from relationship r {rests}
           where r.tenant_id = %(tenant)s and r.space_id = any (%(spaces)s::uuid[]) and {live}
             and (r.subject_id = any (%(seeds)s::uuid[]) or r.object_id = any (%(seeds)s::uuid[]))
           order by r.relationship_id limit %(limit)s
@@ -83,8 +96,7 @@ def around(
           select unnest(%(seeds)s::uuid[]) as entity_id
           union select subject_id from first union select object_id from first
         )
-        select distinct r.relationship_id, r.subject_id, r.object_id, s.memory_id from relationship r
-        join support s on s.tenant_id = r.tenant_id and s.relationship_id = r.relationship_id and s.version = r.version
+        select distinct r.relationship_id, r.subject_id, r.object_id, s.memory_id from relationship r {rests}
         where r.tenant_id = %(tenant)s and r.space_id = any (%(spaces)s::uuid[]) and {live}
           and (r.subject_id in (select entity_id from reached) or r.object_id in (select entity_id from reached))
         order by r.relationship_id, s.memory_id limit %(limit)s
@@ -209,8 +221,11 @@ def about(unit: Unit, keys: Sequence[str]) -> list[Row]:
     rest on: what a claim may contradict."""
     return unit.rows(
         f"""
-        select {_EDGE}, array(select s.memory_id from support s where s.tenant_id = r.tenant_id
-            and s.relationship_id = r.relationship_id and s.version = r.version order by s.memory_id) as memories
+        select {_EDGE}, array(select distinct s.memory_id from support s
+            join memory m on m.tenant_id = s.tenant_id and m.memory_id = s.memory_id
+            join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
+            where s.tenant_id = r.tenant_id and s.relationship_id = r.relationship_id and s.version = r.version
+              and {visibility.live()} order by s.memory_id) as memories
         from relationship r {_NAMED}
         where r.tenant_id = %(tenant)s and r.space_id = any (rem_spaces())
           and r.subject_id in (select entity_id from entity_name k where k.tenant_id = %(tenant)s
