@@ -214,6 +214,7 @@ FUNCTIONS: tuple[Function, ...] = (
             Route("PUT", "/v1/retention", ("admin",), human=True, signed=True),
             Route("GET", "/v1/principals", ("admin",), human=True),
             Route("POST", "/v1/principals", ("admin",), human=True, signed=True, idempotent=True),
+            Route("PATCH", "/v1/principals/{id}", ("admin",), human=True, signed=True),
             Route("POST", "/v1/principals/{id}/keys", ("admin",), human=True, signed=True, idempotent=True),
         ),
     ),
@@ -278,6 +279,12 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("checkpoint_head", "reads the heads of audit chains", db_role="rem_audit", timeout_s=30),
     Function("checkpoint_sign", "signs and stores heads", network="none", timeout_s=60, memory_mb=256),
     Function("checkpoint_record", "records stored checkpoints", db_role="rem_audit", timeout_s=30),
+    Function(
+        "list_erased",
+        "lists tombstones and legal holds outside the database",
+        db_role="rem_listing",
+        timeout_s=300,
+    ),
     Function("pre_token", "turns a person's groups into scopes", network="none", timeout_s=5, memory_mb=256),
 )
 
@@ -290,6 +297,7 @@ MACHINES: tuple[Machine, ...] = (
         ("remember_prepare", "remember_call_model", "remember_check", "remember_commit", "remember_failed"),
     ),
     Machine("checkpoint", ("checkpoint_head", "checkpoint_sign", "checkpoint_record")),
+    Machine("listing", ("list_erased",)),
 )
 
 SCHEDULES: tuple[Schedule, ...] = (
@@ -301,6 +309,7 @@ SCHEDULES: tuple[Schedule, ...] = (
     Schedule("upkeep", "upkeep", every_s=3600, dev_every_s=86_400),
     Schedule("decay_report", "decay_report", every_s=86_400, dev_every_s=86_400),
     Schedule("checkpoint", "checkpoint.asl", every_s=3600, dev_every_s=86_400),
+    Schedule("listing", "listing.asl", every_s=300, dev_every_s=86_400),
 )
 
 

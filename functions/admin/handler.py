@@ -12,7 +12,7 @@ from remembrancer.adapters.signatures import check_public_key
 from remembrancer.api.app import Api, answer, shown
 from remembrancer.api.wiring import services, settings
 from remembrancer.domain.import_requests import RetentionRequest
-from remembrancer.domain.requests import KeyRequest, PrincipalRequest, SettingsPatch
+from remembrancer.domain.requests import KeyRequest, PrincipalPatch, PrincipalRequest, SettingsPatch
 from remembrancer.flows import administer, retention
 
 app = Api(function("admin"), settings().public_bases)
@@ -46,6 +46,11 @@ def get_principals() -> Response[str]:
 @app.route("POST", "/v1/principals", summary="Register a principal; signed.")
 def post_principal(body: Annotated[PrincipalRequest, Body()]) -> Response[str]:
     return answer(administer.create_principal(services(), app.call(), body))
+
+
+@app.route("PATCH", "/v1/principals/{id}", summary="Change, stop or rotate a principal; signed.")
+def patch_principal(id: Annotated[str, Path()], body: Annotated[PrincipalPatch, Body()]) -> Response[str]:
+    return shown(administer.change_principal(services(), app.call(), id, body))
 
 
 @app.route("POST", "/v1/principals/{id}/keys", summary="Register a person's signing key; signed.")

@@ -234,6 +234,15 @@ SAMPLES: dict[str, Any] = {
         "capabilities": ["pii"],
         "team_grant": "none",
     },
+    "PATCH /v1/principals/{id}": {
+        "name": "Nora New",
+        "active": True,
+        "capabilities": ["pii"],
+        "team_grant": "read",
+        "add_credential": {"issuer": "https://issuer.test/pool", "subject": "agent-sample-2"},
+        "remove_credential": {"issuer": "https://issuer.test/pool", "subject": "agent-sample"},
+        "revoke_keys": ["key_" + "0" * 32],
+    },
     "POST /v1/principals/{id}/keys": {"algorithm": "ed25519", "public_key": _PEM},
 }
 """By method and path of the manifest."""

@@ -110,6 +110,12 @@ def play(world: World) -> None:
     assert world.signing is not None
     key = {"algorithm": "ed25519", "public_key": public_pem(world.signing[1])}
     done(world.call(ADMIN, "POST", f"/v1/principals/{nora}/keys", key, signed=True), 201)
+    change = {
+        "team_grant": "read",
+        "add_credential": {"issuer": ISSUER, "subject": "nora-2"},
+        "active": False,
+    }
+    done(world.call(ADMIN, "PATCH", f"/v1/principals/{nora}", change, signed=True))
     done(purge(world, memory_ids=memories))
     begun = done(dsar(world, action="both", owner=world.principals[OTHER_AGENT.name]), 202)
     work(world, begun["job_id"])

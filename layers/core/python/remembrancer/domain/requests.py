@@ -298,13 +298,36 @@ class PurgeRequest(Closed):
         return self
 
 
+Issuer = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,500}$")]
+CredentialSubject = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,200}$")]
+Capabilities = Annotated[list[Literal["reviewer", "auditor", "admin", "pii"]], Field(max_length=4)]
+TeamGrant = Literal["none", "read", "write"]
+
+
 class PrincipalRequest(Closed):
     name: Name
     kind: Literal["agent", "human"]
-    issuer: Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,500}$")]
-    subject: Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,200}$")]
-    capabilities: Annotated[list[Literal["reviewer", "auditor", "admin", "pii"]], Field(max_length=4)] = []
-    team_grant: Literal["none", "read", "write"] = "none"
+    issuer: Issuer
+    subject: CredentialSubject
+    capabilities: Capabilities = []
+    team_grant: TeamGrant = "none"
+
+
+class CredentialIn(Closed):
+    issuer: Issuer
+    subject: CredentialSubject
+
+
+class PrincipalPatch(Closed):
+    """Members that are absent stay as they are."""
+
+    name: Name | None = None
+    active: bool | None = None
+    capabilities: Capabilities | None = None
+    team_grant: TeamGrant | None = None
+    add_credential: CredentialIn | None = None
+    remove_credential: CredentialIn | None = None
+    revoke_keys: Annotated[list[PublicId], Field(max_length=20)] = []
 
 
 class KeyRequest(Closed):

@@ -7,8 +7,8 @@ from typing import Any
 
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.principal import authorize
-from remembrancer.domain.problems import Problem
-from remembrancer.domain.requests import KeyRequest, PrincipalRequest, SettingsPatch
+from remembrancer.domain.problems import FieldError, Problem
+from remembrancer.domain.requests import KeyRequest, PrincipalPatch, PrincipalRequest, SettingsPatch
 from remembrancer.domain.screen_policy import effective, faults
 from remembrancer.domain.tenant_settings import TenantSettings
 from remembrancer.flows.context import Call, Services, public_id
@@ -129,6 +129,76 @@ def create_principal(services: Services, call: Call, request: PrincipalRequest) 
         return 201, {"principal_id": shown}, []
 
     return signed_act(services, call, request.model_dump(mode="json"), act)
+
+
+_CHANGED = ("name", "active", "capabilities", "team_grant")
+
+
+def change_principal(
+    services: Services, call: Call, principal: str, request: PrincipalPatch
+) -> dict[str, Any]:
+    """{principal_id, name, active, capabilities, team_grant, revoked_keys} after the change, which holds at once.
+
+    Nobody takes from themselves what this request is made with, so that an admin who can act is left. Raises Problem
+    not_found, invalid_target, invalid_input when the credential is another's.
+    """
+
+    def change(signed: SignedUnit) -> dict[str, Any]:
+        unit = signed.unit
+        principal_id = public_id("prin", principal)
+        before = identity.lock_principal(unit, principal_id)
+        if before is None:
+            raise Problem("not_found")
+        after = {**before, **request.model_dump(include=set(_CHANGED), exclude_none=True)}
+        after["capabilities"] = sorted(set(after["capabilities"]))
+        if principal_id == unit.principal.principal_id:
+            _keep_the_actor(call, signed, request, after)
+        identity.save_principal(unit, principal_id, after)
+        added, removed = request.add_credential, request.remove_credential
+        if removed is not None:
+            identity.remove_credential(unit, principal_id, removed.issuer, removed.subject)
+        if added is not None and not identity.add_credential(unit, principal_id, added.issuer, added.subject):
+            raise Problem("invalid_input", [FieldError("/add_credential", "taken", "cannot be registered")])
+        revoked = identity.revoke_keys(unit, principal_id, request.revoke_keys)
+        shown = format_id("prin", principal_id)
+        # A name may be a person's: the chain says that it was changed, not into what.
+        signed.audit(
+            "principal_changed",
+            shown,
+            before={name: before[name] for name in _CHANGED[1:]},
+            after={name: after[name] for name in _CHANGED[1:]},
+            renamed=before["name"] != after["name"],
+            credential_added=added is not None,
+            credential_removed=removed is not None,
+            revoked_keys=revoked,
+        )
+        unit.alert("principal_changed", shown)
+        return {
+            "principal_id": shown,
+            **{name: after[name] for name in _CHANGED},
+            "revoked_keys": revoked,
+        }
+
+    return signed_change(services, call, change)
+
+
+def _keep_the_actor(call: Call, signed: SignedUnit, request: PrincipalPatch, after: dict[str, Any]) -> None:
+    used = call.credential
+    removed = request.remove_credential
+    taken = {
+        "/active": not after["active"],
+        "/capabilities": "admin" not in after["capabilities"],
+        "/remove_credential": removed is not None
+        and (removed.issuer, removed.subject) == (used.issuer, used.subject),
+        "/revoke_keys": signed.evidence["key_id"] in request.revoke_keys,
+    }
+    errors = [
+        FieldError(pointer, "in_use", "is what this request is made with")
+        for pointer, at in taken.items()
+        if at
+    ]
+    if errors:
+        raise Problem("invalid_target", errors)
 
 
 def register_key(services: Services, call: Call, principal: str, request: KeyRequest) -> Answer:

@@ -71,6 +71,72 @@ def create_principal(
     return principal_id
 
 
+def lock_principal(unit: Unit, principal_id: UUID) -> Row | None:
+    """{kind, name, active, capabilities, team_grant}, locked until the end."""
+    return unit.row(
+        "select kind, name, active, capabilities, team_grant from principal"
+        " where tenant_id = %(tenant)s and principal_id = %(id)s for update",
+        {"tenant": unit.tenant_id, "id": principal_id},
+    )
+
+
+def save_principal(unit: Unit, principal_id: UUID, values: Mapping[str, Any]) -> None:
+    """`values` as `lock_principal` gives them."""
+    unit.run(
+        """
+        update principal set name = %(name)s, active = %(active)s, capabilities = %(capabilities)s,
+          team_grant = %(team_grant)s
+        where tenant_id = %(tenant)s and principal_id = %(id)s
+        """,
+        {**values, "tenant": unit.tenant_id, "id": principal_id},
+    )
+
+
+def add_credential(unit: Unit, principal_id: UUID, issuer: str, subject: str) -> bool:
+    """Whether it is this principal's now; false when it is another's, whose it does not say."""
+    scope = {
+        "tenant": unit.tenant_id,
+        "issuer": issuer,
+        "subject": subject,
+        "id": principal_id,
+        "now": unit.now,
+    }
+    unit.run(
+        """
+        insert into credential (tenant_id, issuer, subject, principal_id, created_at)
+        values (%(tenant)s, %(issuer)s, %(subject)s, %(id)s, %(now)s) on conflict do nothing
+        """,
+        scope,
+    )
+    own = unit.row(
+        "select from credential where tenant_id = %(tenant)s and issuer = %(issuer)s and subject = %(subject)s"
+        " and principal_id = %(id)s",
+        scope,
+    )
+    return own is not None
+
+
+def remove_credential(unit: Unit, principal_id: UUID, issuer: str, subject: str) -> None:
+    unit.run(
+        "delete from credential where tenant_id = %(tenant)s and issuer = %(issuer)s and subject = %(subject)s"
+        " and principal_id = %(id)s",
+        {"tenant": unit.tenant_id, "issuer": issuer, "subject": subject, "id": principal_id},
+    )
+
+
+def revoke_keys(unit: Unit, principal_id: UUID, key_ids: Sequence[str]) -> list[str]:
+    """Those of the principal that were good until now."""
+    rows = unit.rows(
+        """
+        update signing_key set revoked_at = %(now)s
+        where tenant_id = %(tenant)s and principal_id = %(id)s and key_id = any (%(keys)s) and revoked_at is null
+        returning key_id
+        """,
+        {"tenant": unit.tenant_id, "id": principal_id, "keys": list(key_ids), "now": unit.now},
+    )
+    return sorted(row["key_id"] for row in rows)
+
+
 def add_key(
     unit: Unit, principal_id: UUID, key_id: str, algorithm: str, public_key: str, usable_from: datetime
 ) -> None:

@@ -55,3 +55,7 @@ grant execute on function rem_attempts_with(uuid[], bytea[]), rem_answers_with(u
 
 -- What a capture became, when it is decided between two batches of an erasure.
 create index memory_by_proposal on memory (tenant_id, proposal_id) where proposal_id is not null;
+
+-- A principal's credentials are rotated and its keys revoked by a signed request.
+grant delete on credential to rem_admin;
+grant update (revoked_at) on signing_key to rem_admin;
