@@ -19,7 +19,7 @@ from tests.integration.probe import (
     scratch_world,
     with_cursor,
 )
-from tests.integration.samples import SAMPLES, path_with
+from tests.integration.samples import IDS, SAMPLES, path_with
 from tests.integration.world import (
     ADMIN,
     AGENT,
@@ -202,7 +202,46 @@ def hidden(world: World, foreign: World) -> dict[str, dict[str, str]]:
         "mem": {"held": held["memory_id"], "erased": gone, "private": private, "foreign": theirs},
         "prop": {"foreign": foreign_proposal, "another's": proposal},
         "prin": {"foreign": foreign.principals[REVIEWER.name], "an agent": world.principals[AGENT.name]},
+        **{kind: {"foreign": public_id} for kind, public_id in of_another_tenant(foreign).items()},
     }
+
+
+def of_another_tenant(foreign: World) -> dict[str, str]:
+    """An id of every other kind that a path may name."""
+    edge = {"subject": "Their heron", "predicate": "eats", "object": "their fish"}
+    memory = foreign.ingest("Their heron eats their fish.", relations=[edge])["memory_id"]
+    made = {}
+    hold = {"memory_ids": [memory], "reason": "litigation", "case_reference": "case-7"}
+    made["hold"] = foreign.call(ADMIN, "POST", "/v1/legal-holds", hold).json["hold_id"]
+    export = foreign.call(REVIEWER, "POST", "/v1/export", SAMPLES["POST /v1/export"])
+    made["job"] = export.json["job_id"]
+    asked = {"action": "register", "jurisdiction": "gdpr", "data_subject": "heron", "dry_run": False}
+    made["dsr"] = foreign.call(ADMIN, "POST", "/v1/dsar", asked, signed=True).json["dsar_id"]
+    foreign._open["remember"] = replace(foreign.services("remember"), start_attempt=lambda attempt_id: None)
+    attempt = foreign.call(
+        AGENT,
+        "POST",
+        "/v1/remember",
+        SAMPLES["POST /v1/remember"] | {"evidence": [{"content": "Ana works at Globex."}]},
+    )
+    made["att"] = attempt.json["attempt_id"]
+    scope = "tenant_id = '" + foreign.tenant_id + "'"
+    foreign.sql(
+        "insert into report (tenant_id, report_id, kind, document, created_at)"
+        " values (%s, gen_random_uuid(), 'decay', '{}', now())",
+        foreign.tenant_id,
+    )
+    foreign.sql(
+        "insert into conflict (tenant_id, conflict_id, space_id, memory_id, other_id, reason, explanation, opened_at)"
+        " select m.tenant_id, gen_random_uuid(), m.space_id, m.memory_id, m.memory_id, 'value', 'x', now()"
+        " from memory m where tenant_id = %s limit 1",
+        foreign.tenant_id,
+    )
+    for kind, table in (("ent", "entity"), ("rel", "relationship"), ("con", "conflict"), ("rep", "report")):
+        [row] = foreign.sql(f"select {table}_id::text as id from {table} where {scope} limit 1")
+        made[kind] = f"{kind}_{row['id'].replace('-', '')}"
+    assert made.keys() == set(IDS.values()) - {"mem", "prop", "prin"}
+    return made
 
 
 def test_foreign_private_held_and_erased_ids_are_answered_like_absent_ones(
@@ -210,6 +249,7 @@ def test_foreign_private_held_and_erased_ids_are_answered_like_absent_ones(
 ) -> None:
     ids = hidden(world, foreign)
     checked = 0
+    walked: set[str] = set()
     for function, route in ROUTES:
         if "{id}" not in route.path:
             continue
@@ -219,6 +259,8 @@ def test_foreign_private_held_and_erased_ids_are_answered_like_absent_ones(
                 continue  # that is where a held memory is shown
             if why == "another's" and function.name == "approve":
                 continue  # a reviewer decides on everybody's
+            if why == "an agent" and not route.path.endswith("/keys"):
+                continue  # only people hold keys
             person = entitled(route) if why != "another's" else replace(OTHER_AGENT, scopes=("propose",))
             person = replace(person, scopes=tuple(person.scopes)) if function.name != "recall" else READER
             seen: dict[str, tuple[Any, list[str]]] = {}
@@ -232,7 +274,9 @@ def test_foreign_private_held_and_erased_ids_are_answered_like_absent_ones(
             assert seen[why][0] == seen["absent"][0], (route.path, why)
             assert seen[why][1] == seen["absent"][1], (route.path, why)
             checked += 1
-    assert checked > 20
+            walked.add(route.path)
+    assert checked > 40
+    assert walked >= {route.path for _, route in ROUTES if "{id}" in route.path}
 
 
 @pytest.mark.parametrize(
