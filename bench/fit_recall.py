@@ -4,7 +4,7 @@ layers/core/python/remembrancer/domain/recall_weights.py. `bench/recall.py` repo
     python -m bench.fit_recall --data DIR [--write]
 
 Method. Ranking: linear in the features of domain/ranking.py, listwise softmax, L2 1e-3, Adam. Answer: logistic in
-the features of domain/abstention.py (L2 on standardized features, Newton); positives are the questions of
+the features of domain/abstention.py (L2 10 on standardized features, Newton); positives are the questions of
 categories 1-4 whose first ten hold evidence; negatives the category-5 questions, the questions whose evidence is
 held out of the store, and questions of another conversation. Hit: logistic, positives are hits that are evidence.
 Threshold: what is lost to it is measured out of fold, since what was fitted loses more on what is new: each
@@ -39,9 +39,6 @@ from remembrancer.flows.context import Services
 from remembrancer.flows.recall import Ranked
 from remembrancer.store.migrate import migrate
 
-L2 = 30.0
-"""Of both logistic models. Of 3 to 300 and of the features that were tried, by what is answered out of fold of
-conversations 0-4."""
 ALLOWED = 0.05
 """Of recall@10, what may be given up for abstention: five points."""
 WEIGHTS = Path(__file__).parent.parent / "layers/core/python/remembrancer/domain/recall_weights.py"
@@ -204,7 +201,7 @@ def fit_ranking(cases: Sequence[Case], rounds: int = 250) -> dict[str, float]:
 
 
 def fit_logistic(
-    rows: Sequence[dict[str, float]], labels: Sequence[bool], names: Sequence[str], l2: float
+    rows: Sequence[dict[str, float]], labels: Sequence[bool], names: Sequence[str], l2: float = 10.0
 ) -> dict[str, float]:
     """Newton on standardized features; the weights of the raw ones, with `bias`."""
     x = np.array([[row[name] for name in names] for row in rows])
@@ -275,7 +272,7 @@ def judge(cases: Cases) -> Judge:
     ranker = Judge(fit_ranking(cases.answerable), {})
     seen = [(case, *ranker.row(case)) for case in cases.everything]
     labels = [found_at_ten(case, best) > 0 for case, _, _, best in seen]
-    model = fit_logistic([row for _, row, _, _ in seen], labels, abstention.ANSWER_FEATURES, L2)
+    model = fit_logistic([row for _, row, _, _ in seen], labels, abstention.ANSWER_FEATURES)
     return Judge(ranker.ranking, model)
 
 
@@ -363,7 +360,7 @@ def fit(cases: Cases, report: Callable[[str], None] = print) -> dict[str, Any]:
                 )
             )
             hit_labels.append(candidate.memory_id in case.gold)
-    hit = fit_logistic(hit_rows, hit_labels, abstention.HIT_FEATURES, L2)
+    hit = fit_logistic(hit_rows, hit_labels, abstention.HIT_FEATURES)
     # Where there are too few rivals to compare with, the first counts as one that stands clear of them.
     seen = {name: [row[name] for _, row, _, _ in everything[:n]] for name in ("lead", "mass")}
     typical = {name: float(np.mean(values) + np.std(values)) for name, values in seen.items()}

@@ -28,8 +28,6 @@ ANSWER_FEATURES = (
     "coverage_top",
     "coverage_best",
     "coverage_around",
-    "bm25_top",
-    "length_top",
     "unseen",
     "agreement",
     "lead",
@@ -143,9 +141,6 @@ def answer_features(
         "coverage_top": covered[first],
         "coverage_best": max(covered[i] for i in top),
         "coverage_around": max(around),
-        # Of what the words weigh; and a long text holds words of any question.
-        "bm25_top": candidates[first].bm25 / total if total else 0.0,
-        "length_top": math.log1p(candidates[first].words),
         "unseen": unseen / total if total else 0.0,
         "agreement": len(set(by_cosine) & set(by_bm25)) / TOP,
         "lead": lead,
