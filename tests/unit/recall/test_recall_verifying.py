@@ -50,6 +50,32 @@ def test_part_of_a_claim_is_partial_support() -> None:
     assert verdict([]) == "unsupported"
 
 
+@pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        ("Ben gave Ana the book", "Ana gave Ben the book"),
+        ("Maria moved to Lisbon", "It is not true that Maria moved to Lisbon."),
+        ("maria moved to LISBON", "Nobody says that Maria moved to Lisbon."),
+        ("Maria zog nach Lissabon", "Es stimmt nicht, dass Maria zog nach Lissabon"),
+    ],
+)
+def test_the_same_words_that_say_something_else_support_in_part_at_most(claim: str, text: str) -> None:
+    assert verdict([match(claim, text)]) != "supported"
+
+
+@pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        ("Maria moved to Lisbon", "That is not all. Maria, with her brother, finally moved to Lisbon."),
+        ("Maria moved to Lisbon", "No, wait! Maria moved to Lisbon."),
+        ("Ben gave Ana the book", "Ana gave Ben the book. Then Ben gave Ana, his sister, the book back."),
+        ("Maria did not move", "Maria did not move"),
+    ],
+)
+def test_other_words_around_it_take_no_support_away(claim: str, text: str) -> None:
+    assert verdict([match(claim, text)]) == "supported"
+
+
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_spans_lie_in_the_text(claim: str, text: str) -> None:
     found = match(claim, text)

@@ -59,8 +59,8 @@ STOPWORDS: dict[str, frozenset[str]] = {
 
 NEGATIONS = _words(
     "no not never none nobody nothing neither nor without cannot nicht kein keine keinen keinem keiner keines nie"
-    " niemals ohne nichts niemand pas jamais sans aucun aucune rien personne ni nunca jamás sin ningún ninguno ninguna"
-    " nada nadie mai senza nessuno nessuna niente né não nem sem nenhum nenhuma ninguém niet geen nooit zonder niets"
+    " niemals ohne nichts niemand pas jamais sans aucun aucune rien personne ni nunca jamás ningún ninguno ninguna"
+    " nada nadie senza nessuno nessuna niente né não nem sem nenhum nenhuma ninguém niet geen nooit zonder niets"
     " niemand не нет ни никогда без никто ничего"
 )
 """Words that deny, in the same languages: a text with one and a text without it say the opposite."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from remembrancer.domain.stopwords import NEGATIONS
 from remembrancer.domain.terms import text_terms
 from remembrancer.domain.triples import Span
 
@@ -20,41 +21,50 @@ PARTIAL = 0.5
 _SLACK = 2.0
 """A window may be so much longer than the claim: its words may be said with others between them."""
 _TRIES = 100
-_NEGATIONS = frozenset(
-    ["no", "not", "never", "none", "nobody", "nothing", "neither", "nor", "without", "cannot"]
-)
+_BEFORE = 200
+"""Characters before a match in which its sentence is looked for a denial."""
+_SENTENCE = re.compile(r"[.!?;\n。！？]")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
 @dataclass(frozen=True)
 class Match:
-    """`span` is half-open, in code points of the text as stored; `coverage` the share of the claim's words."""
+    """`span` is half-open, in code points of the text as stored; `coverage` the share of the claim's words; `plain`
+    says that they stand in the claim's order and that nothing before them in the sentence denies them."""
 
     kind: Kind
     span: Span
     coverage: float
+    plain: bool
 
 
 def match(claim: str, text: str) -> Match | None:
     """The best match of the claim in the text, or None below PARTIAL. Linear in both lengths."""
     start = _find_words(text, claim)
     if start >= 0:
-        return Match("exact", (start, start + len(claim)), 1.0)
+        return Match("exact", (start, start + len(claim)), 1.0, not _denied(text, start))
     wanted, _ = _normalized(claim)
     said, places = _normalized(text)
     wanted = wanted.rstrip(" .!")
     start = _find_words(said, wanted)
     if wanted and start >= 0:
-        return Match("normalized", (places[start], places[start + len(wanted) - 1] + 1), 1.0)
+        span = (places[start], places[start + len(wanted) - 1] + 1)
+        return Match("normalized", span, 1.0, not _denied(text, span[0]))
     return _window(claim, text)
 
 
 def verdict(matches: Sequence[Match | None]) -> Verdict:
-    """Of the claim against all texts: the best of them."""
-    best = max((found.coverage for found in matches if found is not None), default=0.0)
-    if best >= 1.0:
+    """Of the claim against all texts: the best of them. Words in another order may say something else (who gave
+    whom), so they support in part."""
+    found = [match for match in matches if match is not None and match.coverage >= PARTIAL]
+    if any(match.coverage >= 1.0 and match.plain for match in found):
         return "supported"
-    return "partially_supported" if best >= PARTIAL else "unsupported"
+    return "partially_supported" if found else "unsupported"
+
+
+def _denied(text: str, start: int) -> bool:
+    """Whether the sentence denies before it comes to `start`: `it is not true that ...`."""
+    return _denies(_SENTENCE.split(text[max(0, start - _BEFORE) : start])[-1])
 
 
 def _normalized(text: str) -> tuple[str, list[int]]:
@@ -104,14 +114,15 @@ class _Said:
 
 def _window(claim: str, text: str) -> Match | None:
     """The window of words that holds most of the claim's; a number or a negation that differs is no support."""
-    needed = set(text_terms(claim).words)
+    order = text_terms(claim).words
+    needed = set(order)
     if not needed:
         return None
     said = _words(text)
     width = max(4, int(_SLACK * len(_words(claim))))
     best: Match | None = None
     counts: dict[str, int] = {}
-    left = 0
+    left = tries = 0
     for right, word in enumerate(said):
         for term in word.terms & needed:
             counts[term] = counts.get(term, 0) + 1
@@ -122,13 +133,27 @@ def _window(claim: str, text: str) -> Match | None:
                     del counts[term]
             left += 1
         coverage = len(counts) / len(needed)
-        if coverage >= PARTIAL and (best is None or coverage > best.coverage):
+        better = best is None or coverage > best.coverage
+        if best is not None and coverage == best.coverage == 1.0 and not best.plain and tries < _TRIES:
+            tries += 1
+            better = _in_order(order, said[left : right + 1])
+        if coverage >= PARTIAL and better:
             hits = [w for w in said[left : right + 1] if w.terms & needed]
             numbers = {term for term in needed if term[0].isdigit()}
             negative = any(w.negative for w in said[left : right + 1])
             if numbers <= counts.keys() and negative == _denies(claim):
-                best = Match("tokens", (hits[0].start, hits[-1].end), coverage)
+                plain = coverage == 1.0 and _in_order(order, hits)
+                best = Match("tokens", (hits[0].start, hits[-1].end), coverage, plain)
     return best
+
+
+def _in_order(wanted: Sequence[str], said: Sequence[_Said]) -> bool:
+    """Whether these words are said in this order, with whatever between them."""
+    place = 0
+    for word in said:
+        while place < len(wanted) and wanted[place] in word.terms:
+            place += 1
+    return place == len(wanted)
 
 
 def _words(text: str) -> list[_Said]:
@@ -149,4 +174,4 @@ def _denies(text: str) -> bool:
 
 def _is_negation(word: str) -> bool:
     plain = word.casefold().replace("’", "'")
-    return plain in _NEGATIONS or plain.endswith("n't")
+    return plain in NEGATIONS or plain.endswith("n't")
