@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from remembrancer.domain import abstention
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.sanitize import sanitize_read
-from tests.integration.world import AGENT, OTHER_AGENT, OUTSIDER, READER, REVIEWER, World
+from tests.integration.world import AGENT, OTHER_AGENT, OUTSIDER, READER, REVIEWER, World, new_world
 
 
 @pytest.fixture(autouse=True)
@@ -354,6 +355,19 @@ def test_a_merged_entity_is_found_by_each_of_its_names(world: World) -> None:
     answer = world.recall("Jutta Kroll", explain=True)
     graph = {hit["text"]: hit["explain"]["legs"]["graph"] for hit in answer["hits"]}
     assert graph == {"She keeps the bees.": 1.0, "She repairs the looms.": 1.0}
+
+
+def test_a_cursor_is_its_tenants_alone(world: World, tmp_path: Path) -> None:
+    """Under the same keys, as all tenants of a deployment are."""
+    other = new_world(world.database, world.embedder, tmp_path, suffix="-b", name="globex")
+    for tenant in (world, other):
+        for number in range(3):
+            tenant.ingest(f"Note {number} is on the table.")
+    page = world.call(READER, "GET", "/v1/memories?limit=2").json
+    path = f"/v1/memories?limit=2&cursor={page['next_cursor']}"
+    assert world.call(READER, "GET", path).status == 200
+    assert other.call(READER, "GET", path).status == 422
+    other.close()
 
 
 def test_a_cursor_is_its_readers_alone(world: World) -> None:
