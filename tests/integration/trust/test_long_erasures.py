@@ -122,6 +122,22 @@ def test_what_was_prepared_before_it_was_taken_on_does_not_commit_after(world: W
     assert everywhere(world, WORD) == []
 
 
+def test_what_was_prepared_while_it_went_on_does_not_commit_after(world: World, bucket: Bucket) -> None:
+    crowd(world)
+    begun = taken_on(world, data_subject=WORD)
+    request = IngestRequest.model_validate({"content": f"Late {WORD}.", "data_subjects": [WORD]})
+
+    class Slow(QuickEmbedder):
+        def embed(self, texts: Any) -> Any:
+            work(world, begun["job_id"])
+            return super().embed(texts)
+
+    with pytest.raises(Problem) as refused:
+        ingest(replace(world.services("ingest"), embedder=Slow()), call_of(AGENT, "POST /v1/ingest"), request)
+    assert refused.value.code == "commit_conflict"
+    assert everywhere(world, WORD) == []
+
+
 def test_a_hold_placed_between_two_batches_holds_the_rest(world: World, bucket: Bucket) -> None:
     crowd(world)
     begun = taken_on(world, data_subject=WORD)

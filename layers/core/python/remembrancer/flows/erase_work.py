@@ -20,7 +20,7 @@ from remembrancer.flows.dsar_certificate import certify
 from remembrancer.flows.jobs import claim
 from remembrancer.flows.selectors import MOST, Selected
 from remembrancer.flows.subject_bundle import write_bundle
-from remembrancer.store import dsar, erasure, erasure_work, jobs, selection
+from remembrancer.store import dsar, erasure, erasure_work, jobs, selection, spaces
 from remembrancer.store.database import Row, Unit
 
 BUDGET = timedelta(seconds=60)
@@ -150,6 +150,11 @@ def _added(result: dict[str, Any], found: removal.Found, counts: dict[str, int])
 
 
 def _finish(services: Services, unit: Unit, row: Row) -> None:
+    """The generations rise once more: what began after the work was taken on may have read what went since, and so
+    may a mean or a count that was computed since."""
+    if row["request"]["purge"]:
+        removal.lock_everywhere(unit)
+        erasure.raise_generation(unit, spaces.every(unit))
     erasure_work.finish(unit, row["job_id"])
     public = format_id("job", row["job_id"])
     if row["kind"] == "dsar":
