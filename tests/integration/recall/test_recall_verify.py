@@ -37,6 +37,8 @@ def test_the_graph_holds_the_opposite(world: World) -> None:
     assert opposed["contradictions"][0]["memory_ids"]
     agreed = verify(world, "Ana works at Globex.")
     assert (agreed["verdict"], agreed["contradicted"]) == ("supported", False)
+    denied = verify(world, "Ana does not work at Globex.")
+    assert denied["contradicted"] is True and denied["verdict"] != "supported"
 
 
 def test_a_memory_that_may_not_be_seen_is_not_found(world: World) -> None:
