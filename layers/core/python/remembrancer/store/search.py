@@ -56,7 +56,9 @@ REACH = 3
 """A candidate's score depends on so many passages before and after it in its source."""
 NEAR = 12
 """How many of the best of each leg bring what lies around them."""
-EF_SEARCH = 200
+EF_SEARCH = 120
+WRITTEN_OUT = 64
+"""Up to so many terms of a query are written out in its statement."""
 
 K1, B = 1.2, 0.75
 """BM25 with its usual constants (Robertson and Zaragoza 2009, eq. 3.15 with the idf of Lucene, never negative)."""
@@ -127,12 +129,6 @@ and (%(kinds)s::text[] is null or m.kind = any (%(kinds)s))
 and (%(sources)s::text[] is null or m.source = any (%(sources)s))
 and (%(since)s::timestamptz is null or coalesce(m.observed_at, m.created_at) >= %(since)s)
 """
-# The terms asked for, as numbers of the row's space: a reader sees one space or two.
-_ASKED = "(case p.space_id when %(space_0)s then %(terms_0)s::bigint[] else %(terms_1)s::bigint[] end)"
-# How often a passage holds each of them; null when it holds none.
-_TF = f"""case when p.terms && {_ASKED} then
-  array(select cardinality(array_positions(p.terms, asked.term))
-        from unnest({_ASKED}) with ordinality as asked(term, place) order by asked.place) end"""
 _PASSAGE = (
     "p.space_id, p.passage_id, p.memory_id, p.ordinal, p.span_start, p.span_end, p.words, p.asks, p.dated"
 )
@@ -141,12 +137,68 @@ _MEMORY = (
 )
 
 
-def _bm25(idf: str, average: str) -> str:
-    """Of a passage p."""
-    return f"""coalesce((select sum(asked.idf * t.f * {K1 + 1} / (t.f + {K1} * ({1 - B} + {B} * p.words / {average})))
-      from unnest({_ASKED}, {idf}) as asked(term, idf)
-      cross join lateral (values (cardinality(array_positions(p.terms, asked.term)))) as t(f)
-      where asked.term = any (p.terms)), 0)"""
+@dataclass(frozen=True)
+class _Scoring:
+    """How the terms asked for score a passage p, in SQL.
+
+    A few terms are written out one by one: a subquery a passage costs more than all else about it. Both forms give
+    the same number, to the last bit: the sum has the same terms in the same order.
+    """
+
+    asked: str
+    """The terms, as numbers of the passage's space."""
+    count: int
+
+    @classmethod
+    def of(cls, asking: Asking, filters: Filters) -> _Scoring:
+        # A reader sees one space or two.
+        one, two = "%(terms_0)s::bigint[]", "%(terms_1)s::bigint[]"
+        asked = (
+            one
+            if len(filters.spaces) == 1
+            else f"(case p.space_id when %(space_0)s then {one} else {two} end)"
+        )
+        return cls(asked, len(asking.forms))
+
+    @property
+    def tf(self) -> str:
+        """How often a passage holds each of them; null when it holds none."""
+        if 0 < self.count <= WRITTEN_OUT:
+            held = ", ".join(self._held(place) for place in self._places)
+            return f"case when p.terms && {self.asked} then array[{held}] end"
+        return f"""case when p.terms && {self.asked} then
+          array(select cardinality(array_positions(p.terms, asked.term))
+                from unnest({self.asked}) with ordinality as asked(term, place) order by asked.place) end"""
+
+    def bm25(self, idf: str, average: str) -> str:
+        def score(idf: str, f: str) -> str:
+            length = f"{1 - B}::float8 + {B}::float8 * p.words / {average}"
+            return f"{idf} * {f} * {K1 + 1} / ({f} + {K1}::float8 * ({length}))"
+
+        if 0 < self.count <= WRITTEN_OUT:
+            return (
+                "("
+                + " + ".join(
+                    f"case when {self._term(place)} = any (p.terms)"
+                    f" then {score(f'({idf})[{place}]', self._held(place))} else 0 end"
+                    for place in self._places
+                )
+                + ")"
+            )
+        return f"""coalesce((select sum({score("asked.idf", "t.f")})
+          from unnest({self.asked}, {idf}) as asked(term, idf)
+          cross join lateral (values (cardinality(array_positions(p.terms, asked.term)))) as t(f)
+          where asked.term = any (p.terms)), 0)"""
+
+    @property
+    def _places(self) -> range:
+        return range(1, self.count + 1)
+
+    def _term(self, place: int) -> str:
+        return f"({self.asked})[{place}]"
+
+    def _held(self, place: int) -> str:
+        return f"cardinality(array_positions(p.terms, {self._term(place)}))"
 
 
 def _seen(columns: str, visible: str) -> str:
@@ -250,6 +302,8 @@ def _exact(
 ) -> Found:
     """Every passage is compared; the statistics are those of what this reader sees at this moment."""
     within = "" if every else "and m.space_id = any (%(spaces)s::uuid[])"
+    scoring = _Scoring.of(asking, filters)
+    bm25 = scoring.bm25("w.idf", "s.average")
     rows = unit.rows(
         f"""
         with seen as materialized (
@@ -259,7 +313,7 @@ def _exact(
         ), pool as materialized (
           select {_PASSAGE}, m.version, m.author, m.source_key, m.sequence, m.happened,
                  1 - (p.embedding <=> %(vector)s::halfvec) as cosine,
-                 case when p.terms && {_ASKED} then p.terms end as terms
+                 case when p.terms && {scoring.asked} then p.terms end as terms
           from seen m join passage p on p.tenant_id = %(tenant)s and p.memory_id = m.memory_id
           where p.space_id = any (%(spaces)s::uuid[]) and p.contract = %(contract)s and {_worded(filters)}
         ), size as (
@@ -267,14 +321,14 @@ def _exact(
         ), holding as (
           select place, coalesce(held.n, 0) as n from generate_series(1, %(forms)s) as every(place)
           left join (select asked.place, count(*) as n from pool p
-                     cross join unnest({_ASKED}) with ordinality as asked(term, place)
+                     cross join unnest({scoring.asked}) with ordinality as asked(term, place)
                      where p.terms is not null and asked.term = any (p.terms) group by asked.place) held using (place)
         ), weights as (
           select array_agg(h.n order by h.place) as holding,
                  array_agg(ln(1 + (s.passages - h.n + 0.5) / (h.n + 0.5)) order by h.place) as idf
           from holding h, size s
         ), matched as materialized (
-          select p.passage_id, p.memory_id, {_bm25("w.idf", "s.average")} as bm25
+          select p.passage_id, p.memory_id, {bm25} as bm25
           from pool p, size s, weights w where p.terms is not null
         ), nearest as (
           select memory_id, passage_id, row_number() over () as place
@@ -284,7 +338,7 @@ def _exact(
           from (select * from matched order by bm25 desc, passage_id limit %(width)s) as n
         ), {_AROUND}
         select {_PASSAGE}, p.version, p.author, p.source_key, p.sequence, p.happened, p.cosine,
-               {_TF} as tf, case when p.terms is null then 0 else {_bm25("w.idf", "s.average")} end as bm25,
+               {scoring.tf} as tf, case when p.terms is null then 0 else {bm25} end as bm25,
                s.passages, w.holding
         from pool p cross join size s cross join weights w
         where p.passage_id in (select passage_id from nearest union all select passage_id from said)
@@ -306,7 +360,8 @@ def _indexed(
     known = terms.statistics(unit, filters.spaces, asking.forms)
     wanted = terms.choose(known, len(asking.forms), CANDIDATE_PASSAGES)
     visible, worded = _visible(filters), _worded(filters)
-    idf, average = "%(idf)s::float8[]", "%(average)s::float8"
+    scoring = _Scoring.of(asking, filters)
+    bm25 = scoring.bm25("%(idf)s::float8[]", "%(average)s::float8")
     # Adding nothing to the distance keeps a small space out of the index, which would search its neighbours.
     nearest = " union all ".join(
         f"""(select p.passage_id, p.memory_id, p.space_id, p.embedding <=> %(vector)s::halfvec as distance
@@ -329,7 +384,7 @@ def _indexed(
           select *, row_number() over (order by distance, passage_id) as place from ({nearest}) as n
         ), said as materialized (
           select p.space_id, p.passage_id, p.memory_id, row_number() over () as place
-          from (select p.*, {_bm25(idf, average)} as bm25
+          from (select p.*, {bm25} as bm25
                 from rem_passages_with(%(spaces)s::uuid[], %(wanted)s::bigint[]) p
                 order by bm25 desc, passage_id) p
           where {worded} and {_seen("true", visible)} limit %(width)s
@@ -341,8 +396,8 @@ def _indexed(
           union select space_id, passage_id from nearest
           union select space_id, passage_id from said
         )
-        select {_PASSAGE}, m.*, 1 - (p.embedding <=> %(vector)s::halfvec) as cosine, {_TF} as tf,
-               {_bm25(idf, average)} as bm25
+        select {_PASSAGE}, m.*, 1 - (p.embedding <=> %(vector)s::halfvec) as cosine, {scoring.tf} as tf,
+               {bm25} as bm25
         from chosen
         cross join lateral (select p.* from passage p where p.tenant_id = %(tenant)s
             and p.space_id = any (%(spaces)s::uuid[]) and p.space_id = chosen.space_id

@@ -100,14 +100,19 @@ grant execute on function list_tenants() to rem_statistics;
 
 -- Array operators are not leakproof, so row level security would keep the term index from being used. This
 -- function looks the terms up past the policies, for the tenant and the spaces of the transaction alone; the
--- caller joins the rows to `memory` under its policies.
+-- caller joins the rows to `memory` under its policies. One space at a time: a plan of one part of the sixteen.
 create function rem_passages_with(p_spaces uuid[], p_terms bigint[])
 returns table (space_id uuid, passage_id uuid, memory_id uuid, terms bigint[], words int)
-language sql stable security definer rows 1000 set search_path = public, pg_temp
+language plpgsql stable security definer rows 1000 set search_path = public, pg_temp
 as $$
-  select p.space_id, p.passage_id, p.memory_id, p.terms, p.words from passage p
-  where p.tenant_id = rem_tenant() and p.space_id = any (p_spaces) and p.space_id = any (rem_spaces())
-    and p.terms && p_terms
+declare
+  v_space uuid;
+begin
+  for v_space in select unnest(p_spaces) intersect select unnest(rem_spaces()) loop
+    return query select p.space_id, p.passage_id, p.memory_id, p.terms, p.words from passage p
+      where p.tenant_id = rem_tenant() and p.space_id = v_space and p.terms && p_terms;
+  end loop;
+end
 $$;
 -- Whether the terms hold these, one after the other.
 create function rem_holds_phrase(p_terms bigint[], p_phrase bigint[]) returns boolean language sql immutable parallel safe
