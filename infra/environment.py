@@ -16,9 +16,11 @@ DB_CA_FILE = "/opt/rds-ca.pem"
 DB_NAME = "remembrancer"
 METRICS_NAMESPACE = "Remembrancer"
 
+_LISTING_TASKS = ("list_erased",)
 _CHECKPOINT_TASKS = ("checkpoint_head", "checkpoint_sign", "checkpoint_record")
 _STARTING_JOBS = ("ingest", "report")
 _STARTING_ERASURES = ("purge",)
+_ERASING = ("purge", "erase_step")
 _USING_OBJECTS = ("job_step", "erase_step", "report", "system", "decay_report", "purge")
 HANDING_ON = ("remember_prepare", "remember_call_model", "remember_check", "remember_failed")
 """Steps of an attempt that hand texts on to each other through the work bucket."""
@@ -40,7 +42,7 @@ def _answers_requests(function: Function) -> bool:
 
 def changes_state(function: Function) -> bool:
     """Commits audited changes and so keys digests and wakes the outbox; workflow tasks only relay ids."""
-    return _in_vpc(function) and function.name not in _CHECKPOINT_TASKS + _OUTBOX_TASKS
+    return _in_vpc(function) and function.name not in _CHECKPOINT_TASKS + _OUTBOX_TASKS + _LISTING_TASKS
 
 
 def uses_work_bucket(function: Function) -> bool:
@@ -85,6 +87,11 @@ VARIABLES: tuple[Variable, ...] = (
         "ARN of the state machine that works on a remember attempt",
         lambda f: f.name == "remember",
     ),
+    Variable(
+        "REM_LISTING_MACHINE",
+        "ARN of the state machine that lists erasures and holds",
+        lambda f: f.name in _ERASING,
+    ),
     Variable("REM_ASSESSOR", "rules or bedrock", lambda f: f.name in _ASSESSING),
     Variable("REM_ASSESSOR_MODEL", "inference profile id on Bedrock", lambda f: f.name in _ASSESSING),
     Variable(
@@ -105,6 +112,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("REM_EVENT_BUS", "name of the bus that alerts go to", lambda f: f.name == "outbox_publish"),
     Variable("REM_SIGN_KEY", "ARN of the key that signs checkpoints", lambda f: f.name == "checkpoint_sign"),
     Variable("REM_CHECKPOINT_BUCKET", "Object Lock bucket", lambda f: f.name == "checkpoint_sign"),
+    Variable("REM_LISTING_BUCKET", "Object Lock bucket", lambda f: f.name in _LISTING_TASKS),
     Variable("POWERTOOLS_SERVICE_NAME", "the function's name in logs and metrics", _every),
     Variable("POWERTOOLS_METRICS_NAMESPACE", "namespace of the metrics", _every),
     Variable("POWERTOOLS_LOG_LEVEL", "log level", _every),

@@ -73,6 +73,10 @@ class Network(Construct):
         for action in ("s3:PutObject", "s3:GetObject", "s3:DeleteObject"):
             self._allow(self._s3, action, objects_arn)
 
+    def pass_additions(self, objects_arn: str) -> None:
+        """Lets the functions add these objects, of this account; neither read nor remove them."""
+        self._allow(self._s3, "s3:PutObject", objects_arn)
+
     def _group(self, id: str, description: str) -> ec2.SecurityGroup:
         return ec2.SecurityGroup(
             self, id, vpc=self.vpc, description=f"Remembrancer: {description}", allow_all_outbound=False

@@ -29,6 +29,7 @@ OUTBOX = "outbox"
 JOBS = "jobs"
 REMEMBER = "remember"
 ERASURE = "erasure"
+LISTING = "listing"
 MIGRATE = "migrate"
 
 
@@ -121,6 +122,9 @@ class Remembrancer(cdk.Stack):
         for function in functions.having("REM_REMEMBER_MACHINE"):
             workflows.may_start(function, REMEMBER)
         network.pass_machine_start(workflows.machines[REMEMBER].state_machine_arn)
+        for function in functions.having("REM_LISTING_MACHINE"):
+            workflows.may_start(function, LISTING)
+        network.pass_machine_start(workflows.machines[LISTING].state_machine_arn)
         for entry, function in functions.chosen(uses_work_bucket):
             role = functions.role_of(function)
             if entry.name == "remember_call_model":
@@ -136,6 +140,9 @@ class Remembrancer(cdk.Stack):
             keys.may_sign(function)
         for function in functions.having("REM_CHECKPOINT_BUCKET"):
             storage.may_store_checkpoints(functions.role_of(function))
+        for function in functions.having("REM_LISTING_BUCKET"):
+            storage.may_store_listings(functions.role_of(function))
+        network.pass_additions(storage.listings)
 
         functions.give("REM_DB_HOST", database.host)
         functions.give("REM_PUBLIC_BASES", f"{page.url} {gateway.origin}")
@@ -144,6 +151,7 @@ class Remembrancer(cdk.Stack):
         functions.give("REM_JOBS_MACHINE", workflows.machines[JOBS].state_machine_arn)
         functions.give("REM_ERASURE_MACHINE", workflows.machines[ERASURE].state_machine_arn)
         functions.give("REM_REMEMBER_MACHINE", workflows.machines[REMEMBER].state_machine_arn)
+        functions.give("REM_LISTING_MACHINE", workflows.machines[LISTING].state_machine_arn)
         functions.give("REM_ASSESSOR", profile.assessor)
         functions.give("REM_ASSESSOR_MODEL", profile.assessor_model or "")
         functions.give("REM_GUARDRAIL", remember.guardrail)
@@ -151,6 +159,7 @@ class Remembrancer(cdk.Stack):
         functions.give("REM_EVENT_BUS", alerts.bus.event_bus_name)
         functions.give("REM_SIGN_KEY", keys.sign.key_arn)
         functions.give("REM_CHECKPOINT_BUCKET", storage.checkpoints_name)
+        functions.give("REM_LISTING_BUCKET", storage.checkpoints_name)
 
         Migrations(
             self,
@@ -179,7 +188,11 @@ class Remembrancer(cdk.Stack):
             ("SignInUrl", identity.domain, "token endpoint: /oauth2/token"),
             ("PageClientId", client.user_pool_client_id, "the page's client"),
             ("MigrateFunction", functions[MIGRATE].function_name, "the bootstrap command invokes this"),
-            ("CheckpointBucket", storage.checkpoints_name, "signed heads of the audit chains"),
+            (
+                "CheckpointBucket",
+                storage.checkpoints_name,
+                "signed heads of the audit chains; listings of erasures and holds",
+            ),
             ("CheckpointKey", keys.sign.key_arn, "its public half verifies the heads"),
             ("AlertTopic", alerts.topic.topic_arn, "subscribe people here"),
         ):

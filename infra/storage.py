@@ -13,6 +13,9 @@ from infra.settings import Profile
 
 ATTEMPTS = "attempts/"
 """What the steps of a remember attempt hand on lies below it (domain/remember_work.py), for a day at most."""
+CHECKPOINTS = "checkpoints/"
+LISTINGS = "listings/"
+"""In the locked bucket: signed heads of audit chains; tombstones and legal holds (flows/listing.py)."""
 LINK_LIFE_MS = 300_000
 """A presigned link older than this opens nothing, whatever it was signed for."""
 
@@ -120,13 +123,23 @@ class Storage(Construct):
         iam.Grant.add_to_principal(grantee=grantee, actions=list(actions), resource_arns=[objects])
         self._key.grant(grantee, "kms:GenerateDataKey", "kms:Decrypt")
 
+    @property
+    def listings(self) -> str:
+        return self._checkpoints.arn_for_objects(f"{LISTINGS}*")
+
     def may_store_checkpoints(self, grantee: iam.IRole) -> None:
         """May add checkpoints; neither read nor remove them."""
-        where = "checkpoints/*"
+        self._may_lock_away(grantee, f"{CHECKPOINTS}*", "One object a checkpoint, under this prefix.")
+
+    def may_store_listings(self, grantee: iam.IRole) -> None:
+        """May add listings of erasures and holds; neither read nor remove them."""
+        self._may_lock_away(grantee, f"{LISTINGS}*", "One object a listing, under this prefix.")
+
+    def _may_lock_away(self, grantee: iam.IRole, where: str, why: str) -> None:
         objects = self._checkpoints.arn_for_objects(where)
         iam.Grant.add_to_principal(grantee=grantee, actions=["s3:PutObject"], resource_arns=[objects])
         self._key.grant(grantee, "kms:GenerateDataKey", "kms:Decrypt")
-        accept(grantee, "One object a checkpoint, under this prefix.", objects_id(self._checkpoints, where))
+        accept(grantee, why, objects_id(self._checkpoints, where))
 
     def _bucket(self, id: str, **properties: object) -> s3.Bucket:
         keep = self._profile.keep_data

@@ -43,6 +43,7 @@ class LocalValues:
             "REM_OUTBOX_MACHINE": machine_arn("outbox"),
             "REM_JOBS_MACHINE": machine_arn("jobs"),
             "REM_ERASURE_MACHINE": machine_arn("erasure"),
+            "REM_LISTING_MACHINE": machine_arn("listing"),
             "REM_ASSESSOR": "rules",
             "REM_ASSESSOR_MODEL": "",
             "REM_GUARDRAIL": "",
@@ -51,6 +52,7 @@ class LocalValues:
             "REM_EVENT_BUS": EVENT_BUS,
             "REM_SIGN_KEY": SIGN_KEY,
             "REM_CHECKPOINT_BUCKET": CHECKPOINT_BUCKET,
+            "REM_LISTING_BUCKET": CHECKPOINT_BUCKET,
         }
         local = {
             "AWS_ENDPOINT_URL": self.aws_endpoint,

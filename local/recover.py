@@ -29,18 +29,27 @@ class RecoverFailed(Exception):
 
 
 def reapply_events(options: argparse.Namespace) -> list[Event]:
-    """Holds before tombstones. Raises RecoverFailed for a file that is no such listing, OSError."""
-    tombstones: list[Event] = []
-    holds: list[Event] = []
-    for path in options.files:
+    """Holds before tombstones, each once. Of files, and of all `.json` files of a folder: answers of the API, and the
+    objects that the machine `listing` writes.
+
+    Raises RecoverFailed for a file that is no such listing or another tenant's, OSError.
+    """
+    tombstones: dict[str, Event] = {}
+    holds: dict[str, Event] = {}
+    for path in _files(options.files):
         for answer in _answers(path):
-            tombstones += [_only(one, _TOMBSTONE, path) for one in answer.get("tombstones", [])]
-            holds += [_only(one, _HOLD, path) for one in answer.get("legal_holds", [])]
+            if answer.get("tenant_id", options.tenant) != options.tenant:
+                raise RecoverFailed(f"{path}: lists another tenant")
+            for one in answer.get("tombstones", []):
+                tombstones[one.get("tombstone_id")] = _only(one, _TOMBSTONE, path)
+            for one in answer.get("legal_holds", []):
+                hold = _only(one, _HOLD, path)
+                holds[hold["hold_id"]] = _later(holds.get(hold["hold_id"]), hold)
     if not tombstones and not holds:
         raise RecoverFailed("the files list neither tombstones nor legal holds")
     events = [
-        *({"legal_holds": part} for part in _parts(holds)),
-        *({"tombstones": part} for part in _parts(tombstones)),
+        *({"legal_holds": part} for part in _parts(list(holds.values()))),
+        *({"tombstones": part} for part in _parts(list(tombstones.values()))),
     ]
     return [{"action": "reapply", "tenant_id": options.tenant, **event} for event in events]
 
@@ -86,6 +95,23 @@ def in_stack(stack: str, events: Sequence[Event]) -> int:
     except BootstrapFailed as error:
         raise RecoverFailed(str(error)) from None
     return 0
+
+
+def _files(paths: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(path.rglob("*.json"))
+        else:
+            yield path
+
+
+def _later(one: Event | None, other: Event) -> Event:
+    """An order that was listed twice, as it stood last; with all its memories, of which an erasure may have taken some
+    from the later listing."""
+    if one is None:
+        return other
+    last = other if other["released_at"] is not None else one
+    return {**last, "memory_ids": sorted({*one["memory_ids"], *other["memory_ids"]})}
 
 
 def _answers(path: Path) -> Iterator[Mapping[str, Any]]:

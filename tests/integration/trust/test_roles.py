@@ -123,6 +123,7 @@ TABLES: dict[str, dict[str, str]] = {
         "select": "principal proposal",
     },
     "rem_outbox": {"select": "outbox"},
+    "rem_listing": {"select": "tombstone legal_order"},
     "rem_definer": {
         "select insert": "audit_event", "select insert update": "audit_head rate_bucket", "insert": "outbox pii_read",
         "select": "credential principal space tenant",
@@ -187,6 +188,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "proposal": "decided_at status warned_at", "dsar": "warned", "attempt": f"{_ENDED} content_shas",
     },
     "rem_outbox": {"outbox": "attempts claimed_until delivered_at"},
+    "rem_listing": {"tombstone": "listed", "legal_order": "listed"},
 }  # fmt: skip
 # Columns that may be read where the table may not: terms without text or vector.
 READS: dict[str, dict[str, str]] = {
@@ -195,6 +197,7 @@ READS: dict[str, dict[str, str]] = {
         "hold_out": "closed_at memory_id tenant_id",
         "memory_version": "memory_id superseded_at tenant_id",
     },
+    "rem_listing": {"legal_hold": "hold_id memory_id tenant_id"},
     "rem_definer": {
         "passage": "memory_id passage_id space_id tenant_id terms words",
         "space_stats": "stored tenant_id",
@@ -224,7 +227,9 @@ EXECUTES = {
         "rem_ingest", "rem_proposal", "rem_approve", "rem_recall", "rem_purge", "rem_audit", "rem_admin", "rem_system",
         "rem_curate", "rem_report", "rem_job", *REMEMBERING,
     },
-    "list_tenants": {"rem_purge", "rem_sweep", "rem_outbox", "rem_audit", "rem_job", "rem_upkeep", "rem_statistics"},
+    "list_tenants": {
+        "rem_purge", "rem_sweep", "rem_outbox", "rem_audit", "rem_job", "rem_upkeep", "rem_statistics", "rem_listing",
+    },
     "audit_append_many": {
         "rem_ingest", "rem_proposal", "rem_approve", "rem_recall", "rem_purge", "rem_audit", "rem_admin", "rem_sweep",
         "rem_curate", "rem_report", "rem_job", "rem_upkeep", "rem_system",

@@ -37,6 +37,8 @@ class Settings:
     remember_machine: str | None
     duplicate_floor: float
     work_bucket: str | None
+    listing_machine: str | None
+    listing_bucket: str | None
     assessor: str
     assessor_model: str | None
     assessor_max_tokens: int
@@ -75,6 +77,8 @@ class Settings:
             remember_machine=env.get("REM_REMEMBER_MACHINE"),
             duplicate_floor=_share(env, "REM_DUPLICATE_FLOOR", DUPLICATE_FLOOR),
             work_bucket=env.get("REM_WORK_BUCKET"),
+            listing_machine=env.get("REM_LISTING_MACHINE"),
+            listing_bucket=env.get("REM_LISTING_BUCKET"),
             assessor=_assessor(env),
             assessor_model=env.get("REM_ASSESSOR_MODEL"),
             assessor_max_tokens=_count(env, "REM_ASSESSOR_MAX_TOKENS", 16_000),

@@ -1,4 +1,4 @@
-"""Starting state machines after a commit: the outbox once a tenant and five seconds, a job by its id."""
+"""Starting state machines after a commit: outbox and listing once a tenant and five seconds, a job by its id."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class _Machine:
         return self._client
 
 
-class OutboxKick(_Machine):
-    """Wakes the delivery of alerts, however many commits there are in five seconds."""
+class TenantKick(_Machine):
+    """Wakes what looks for a tenant's work by itself, once however many commits there are in five seconds."""
 
     def __call__(self, tenant_id: UUID, now: datetime) -> None:
         self._start(f"{tenant_id}-{int(now.timestamp()) // SLOT_S}", {"tenant_id": str(tenant_id)})

@@ -50,7 +50,8 @@ def services() -> Services:
         screen_model=_screen_model(read, embedder),
         screen_policy=ScreenPolicy(read.screen_model, read.screen_reject_at, read.screen_quarantine_at),
         start_job=_job_starter(read),
-        objects=_objects(read),
+        objects=_objects(read.work_bucket),
+        evidence=_objects(read.listing_bucket),
         start_attempt=_attempt_starter(read),
         duplicate_floor=read.duplicate_floor,
         verify_signature=_verifier(read),
@@ -142,17 +143,26 @@ def _attempt_starter(read: Settings) -> Callable[[UUID], None] | None:
     return AttemptStart(read.remember_machine)
 
 
-def _objects(read: Settings) -> ObjectStore | None:
-    if read.work_bucket is None:
+def _objects(bucket: str | None) -> ObjectStore | None:
+    if bucket is None:
         return None
     from remembrancer.adapters.objects import S3Objects
 
-    return S3Objects(read.work_bucket)
+    return S3Objects(bucket)
 
 
 def _kick(read: Settings) -> Callable[[UUID, datetime], None] | None:
-    if read.outbox_machine is None:
+    """What a commit that raised an alert wakes: the alert's delivery, and where erasures and holds are made, their
+    listing."""
+    arns = [arn for arn in (read.outbox_machine, read.listing_machine) if arn is not None]
+    if not arns:
         return None
-    from remembrancer.adapters.machines import OutboxKick
+    from remembrancer.adapters.machines import TenantKick
 
-    return OutboxKick(read.outbox_machine)
+    kicks = [TenantKick(arn) for arn in arns]
+
+    def kick(tenant_id: UUID, now: datetime) -> None:
+        for one in kicks:
+            one(tenant_id, now)
+
+    return kick

@@ -16,6 +16,7 @@ from remembrancer.domain.ids import format_id
 from remembrancer.domain.pii_reads import day_digest
 from remembrancer.domain.principal import authorize
 from remembrancer.domain.problems import FieldError, Problem
+from remembrancer.flows import listing
 from remembrancer.flows.context import Call, Services
 from remembrancer.flows.cursors import Cursors
 from remembrancer.flows.instants import instant
@@ -135,17 +136,7 @@ def list_tombstones(services: Services, call: Call, cursor: str | None, limit: i
             last = [str(page[-1]["tombstone_id"])]
             more = Cursors(services.macs).encode(unit.tenant_id, "tombstones", {}, last)
         return {
-            "tombstones": [
-                {
-                    "tombstone_id": format_id("tomb", row["tombstone_id"]),
-                    "mac": bytes(row["mac"]).hex(),
-                    "erased_at": instant(row["erased_at"]),
-                    "erased_by": format_id("prin", row["erased_by"]),
-                    "reason": row["reason"],
-                    "job_id": None if row["erasure_id"] is None else format_id("job", row["erasure_id"]),
-                }
-                for row in page
-            ],
+            "tombstones": [listing.tombstone(row) for row in page],
             "next_cursor": more,
         }
 

@@ -45,6 +45,8 @@ class Services:
     """Wakes the worker after the commit that made a job; its schedule finds what nobody woke it for."""
     objects: ObjectStore | None = None
     """Set for the functions that write or link bundles and reports, or hand texts on to the model's caller."""
+    evidence: ObjectStore | None = None
+    """Set for the function that lists erasures and holds: a bucket from which nothing can be removed."""
     start_attempt: Callable[[UUID], None] | None = None
     """Starts the workflow of a remember attempt; raises MachineUnavailable. Set for the function that takes them on."""
     duplicate_floor: float = DUPLICATE_FLOOR

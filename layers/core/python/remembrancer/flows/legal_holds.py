@@ -9,6 +9,7 @@ from remembrancer.domain.ids import format_id
 from remembrancer.domain.principal import authorize
 from remembrancer.domain.problems import Problem
 from remembrancer.domain.trust_requests import LegalHoldReleaseRequest, LegalHoldRequest
+from remembrancer.flows import listing
 from remembrancer.flows.context import Call, Services, public_id
 from remembrancer.flows.cursors import Cursors
 from remembrancer.flows.instants import instant
@@ -93,24 +94,7 @@ def list_holds(services: Services, call: Call, cursor: str | None, limit: int) -
             last = [str(page[-1]["hold_id"])]
             more = Cursors(services.macs).encode(unit.tenant_id, "legal_holds", {}, last)
         return {
-            "legal_holds": [
-                {
-                    "hold_id": format_id("hold", row["hold_id"]),
-                    "of": "memory_ids" if row["subject"] is None else "data_subject",
-                    "subject_digest": None if row["subject"] is None else bytes(row["subject"]).hex(),
-                    "memory_ids": [format_id("mem", memory_id) for memory_id in row["memory_ids"]],
-                    "reason": row["reason"],
-                    "case_reference": row["case_reference"],
-                    "placed_at": instant(row["placed_at"]),
-                    "placed_by": format_id("prin", row["placed_by"]),
-                    "released_at": instant(row["released_at"]),
-                    "released_by": None
-                    if row["released_by"] is None
-                    else format_id("prin", row["released_by"]),
-                    "release_reason": row["release_reason"],
-                }
-                for row in page
-            ],
+            "legal_holds": [listing.legal_hold(row) for row in page],
             "next_cursor": more,
         }
 
