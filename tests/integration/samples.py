@@ -145,7 +145,7 @@ SAMPLES: dict[str, Any] = {
         "four_eyes": False,
         "secrets": "redact",
         "screen": {"reject_at": None, "hold_at": None, "rules_reject": "critical"},
-        "pii": {"hold": [], "refuse": []},
+        "pii": {"hold": ["iban"], "refuse": ["card"]},
         "proposal_ttl_s": 604_800,
         "retention": {"fact": 365, "episodic": 30, "procedure": 730, "step": 730, "decision": 730},
         "skip_prefixes": ["HEARTBEAT"],
