@@ -64,7 +64,10 @@ def _parser() -> argparse.ArgumentParser:
         "reapply", help="after a restore: erase again what newer tombstones name, and put newer holds back"
     )
     reapply.add_argument(
-        "files", type=Path, nargs="+", help="answers of GET /v1/tombstones and /v1/legal-holds"
+        "files",
+        type=Path,
+        nargs="+",
+        help="files or folders: what the machine `listing` wrote, or answers of GET /v1/tombstones and /v1/legal-holds",
     )
     reapply.set_defaults(act=_recover, events=recover.reapply_events)
     admin = commands.add_parser("recover-admin", help="a person who is admin, when none is left")

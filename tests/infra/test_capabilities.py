@@ -79,14 +79,42 @@ def test_checkpoints_are_locked(stack: Synthesized) -> None:
     assert bucket["VersioningConfiguration"] == {"Status": "Enabled"}
 
 
-def test_the_signer_only_adds_checkpoints(stack: Synthesized) -> None:
+@pytest.mark.parametrize(
+    ("name", "below"), [("checkpoint_sign", "/checkpoints/*"), ("list_erased", "/listings/*")]
+)
+def test_what_is_locked_away_is_only_added(stack: Synthesized, name: str, below: str) -> None:
+    statements = [
+        statement
+        for statement in stack.statements_of(stack.role_of(name))
+        if any(action.startswith("s3:") for action in listed(statement["Action"]))
+    ]
+    assert {action for statement in statements for action in listed(statement["Action"])} == {"s3:PutObject"}
+    for statement in statements:
+        assert below in json.dumps(statement["Resource"])
+
+
+def test_from_the_vpc_listings_are_only_added(stack: Synthesized) -> None:
+    """The endpoint's policy: nothing inside reads or removes what lies under the lock."""
+    (endpoint,) = [
+        e["Properties"]
+        for e in stack.of_type("AWS::EC2::VPCEndpoint").values()
+        if e["Properties"].get("VpcEndpointType") == "Gateway"
+    ]
     actions = {
         action
-        for statement in stack.statements_of(stack.role_of("checkpoint_sign"))
+        for statement in endpoint["PolicyDocument"]["Statement"]
+        if "/listings/*" in json.dumps(statement["Resource"])
         for action in listed(statement["Action"])
-        if action.startswith("s3:")
     }
     assert actions == {"s3:PutObject"}
+    assert "/checkpoints/*" not in json.dumps(endpoint["PolicyDocument"])
+
+
+def test_who_erases_or_holds_wakes_the_listing(stack: Synthesized) -> None:
+    waking = {
+        n for n, (_, f) in stack.functions().items() if "REM_LISTING_MACHINE" in f["Environment"]["Variables"]
+    }
+    assert waking == {"purge", "erase_step"}
 
 
 def test_work_objects_expire_and_stale_links_open_nothing(stack: Synthesized) -> None:

@@ -76,7 +76,7 @@ def test_partial_wildcards_are_the_objects_of_one_bucket(stack: Synthesized) -> 
     ]
     assert {action for action, _ in partial} == {"s3:PutObject", "s3:GetObject", "s3:DeleteObject"}
     for _, resource in partial:
-        assert re.search(r'"/(checkpoints/|attempts/)?\*(\.re[qs])?"', resource), resource
+        assert re.search(r'"/(checkpoints/|listings/|attempts/)?\*(\.re[qs])?"', resource), resource
 
 
 def test_managed_policies_are_the_two_of_aws_that_have_no_substitute(stack: Synthesized) -> None:
