@@ -8,6 +8,9 @@ screen, PII scan, linker, embedding, duplicate and conflict search, graph, audit
 into the same PostgreSQL, and do none of that. Structured is one row a request, as mem0's add and PostgresStore's
 put; bulk is one UMP file through a job, beside PostgresStore's batch of 100 (mem0 has no batch).
 
+CPU time is told apart: the model's forward passes (of the passages, and of the screen's windows where they are
+others), the rest of this process, and PostgreSQL with all its processes.
+
 Rows already there are copied into all three past their interfaces, the same texts and vectors, and indexed
 afterwards. Each rate is the median of several rounds, in which the stores take turns: on a shared machine read
 figures across a row, not down a column.
@@ -27,7 +30,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 from uuid import UUID, uuid4
@@ -62,12 +65,36 @@ EXISTING = 10_000_000
 
 
 @dataclass(frozen=True)
+class Cpu:
+    """Seconds, or a row's milliseconds, of CPU time: the model's, the rest of this process's, PostgreSQL's."""
+
+    model: float
+    python: float
+    postgres: float
+
+    @property
+    def total(self) -> float:
+        return self.model + self.python + self.postgres
+
+
+@dataclass(frozen=True)
 class Rate:
-    """`per_s` rows a second; `cpu_ms` of this process and of PostgreSQL a row, which others on the machine
-    disturb less."""
+    """`per_s` rows a second; `cpu_ms` a row, which others on the machine disturb less."""
 
     per_s: float
-    cpu_ms: float
+    cpu_ms: Cpu
+
+
+class Metered(OnnxEmbedder):
+    """Counts the CPU time of the forward passes of all its instances: they run in the calling thread."""
+
+    busy_s = 0.0
+
+    def _run(self, encodings: Any) -> Any:
+        began = time.thread_time()
+        vectors = super()._run(encodings)
+        Metered.busy_s += time.thread_time() - began
+        return vectors
 
 
 class Store(Protocol):
@@ -80,17 +107,20 @@ class Store(Protocol):
     def close(self) -> None: ...
 
 
-def cpu_s(pid_file: Path) -> float:
+def cpu_s(pid_file: Path) -> Cpu:
     """Of this process and of the server with its backends, so far."""
     server = psutil.Process(int(pid_file.read_text().split("\n", 1)[0]))
     times = [process.cpu_times() for process in (server, *server.children())]
-    return time.process_time() + sum(one.user + one.system for one in times)
+    model = Metered.busy_s
+    return Cpu(model, time.process_time() - model, sum(one.user + one.system for one in times))
 
 
 def rate(write: Callable[[], Any], count: int) -> Rate:
-    began, busy = time.perf_counter(), cpu_s(PID_FILES[0])
+    began, before = time.perf_counter(), cpu_s(PID_FILES[0])
     write()
-    return Rate(count / (time.perf_counter() - began), (cpu_s(PID_FILES[0]) - busy) / count * 1000)
+    took, after = time.perf_counter() - began, cpu_s(PID_FILES[0])
+    spent = ((b - a) / count * 1000 for a, b in zip(astuple(before), astuple(after), strict=True))
+    return Rate(count / took, Cpu(*spent))
 
 
 PID_FILES: list[Path] = []
@@ -136,7 +166,7 @@ class Ours:
             )
         self._ingest = services("rem_ingest")
         # Another function, which knows nothing of the vectors that the screen made.
-        self._worker = services("rem_job", OnnxEmbedder(embedder.model_dir, threads=1))
+        self._worker = services("rem_job", Metered(embedder.model_dir, threads=1))
         self._handler = importlib.import_module("functions.ingest.handler")
 
     def post(self, path: str, body: Any) -> dict[str, Any]:
@@ -277,7 +307,7 @@ def stores(
                 f'alter database "{name}_{size}" set idle_in_transaction_session_timeout = 0'.encode()
             )
         # One of its own: ours remembers the texts it has just embedded, and these are the same.
-        store = make(url, OnnxEmbedder(embedder.model_dir, threads=1))
+        store = make(url, Metered(embedder.model_dir, threads=1))
         store.add("bench", ["-1"], [sentence(EXISTING - 1)])
         if size:
             fill_peer(url, insert, vectors, numbers)
@@ -298,12 +328,15 @@ def measure(found: list[Store], count: int, rounds: int) -> dict[str, Rate]:
                 if number:
                     seen.setdefault(f"{store.name}_{kind}", []).append(value)
     return {
-        name: Rate(statistics.median(v.per_s for v in values), statistics.median(v.cpu_ms for v in values))
+        name: Rate(
+            statistics.median(v.per_s for v in values),
+            Cpu(*map(statistics.median, zip(*(astuple(v.cpu_ms) for v in values), strict=True))),
+        )
         for name, values in seen.items()
     }
 
 
-COLUMNS = (
+KINDS = (
     "ours_structured",
     "mem0_structured",
     "postgresstore_structured",
@@ -325,11 +358,14 @@ def main() -> None:
     sizes = (0, 5_000) if options.quick else (0, 10_000, 100_000)
     if options.sizes:
         sizes = tuple(map(int, options.sizes.split(",")))
-    embedder = OnnxEmbedder(ensure(), threads=1)
+    embedder = Metered(ensure(), threads=1)
     vectors = pool(embedder)
     metrics: dict[str, float] = {}
-    print("rows a second (CPU ms a row, with PostgreSQL's), median of", rounds, "rounds")
-    print(f"{'existing':>9}" + "".join(f"{name.replace('_', ' '):>26}" for name in COLUMNS), flush=True)
+    print("median of", rounds, "rounds; CPU in ms a row")
+    print(
+        f"{'existing':>9}  {'':<25}{'rows/s':>8}{'CPU':>8}{'model':>8}{'python':>8}{'postgres':>10}",
+        flush=True,
+    )
     with tempfile.TemporaryDirectory(prefix="rem-ingest-") as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -340,12 +376,18 @@ def main() -> None:
                     measured = measure(found, count, rounds)
                 for kind, value in measured.items():
                     metrics[f"{kind}_rows_per_s_{size}"] = round(value.per_s, 2)
-                    metrics[f"{kind}_cpu_ms_{size}"] = round(value.cpu_ms, 2)
-                cells = (
-                    f"{measured[name].per_s:.1f} ({measured[name].cpu_ms:.1f})" if name in measured else "-"
-                    for name in COLUMNS
-                )
-                print(f"{size:>9,}" + "".join(f"{cell:>26}" for cell in cells), flush=True)
+                    metrics[f"{kind}_cpu_ms_{size}"] = round(value.cpu_ms.total, 2)
+                    for part, spent in asdict(value.cpu_ms).items():
+                        metrics[f"{kind}_{part}_ms_{size}"] = round(spent, 2)
+                for kind in KINDS:
+                    if kind in measured:
+                        one = measured[kind]
+                        cpu = one.cpu_ms
+                        print(
+                            f"{size:>9,}  {kind.replace('_', ' '):<25}{one.per_s:>8.1f}{cpu.total:>8.1f}"
+                            f"{cpu.model:>8.1f}{cpu.python:>8.1f}{cpu.postgres:>10.1f}",
+                            flush=True,
+                        )
     metrics["rows_per_s"] = metrics[f"ours_structured_rows_per_s_{sizes[0]}"]
     for peer in ("mem0", "postgresstore"):
         if f"{peer}_structured_rows_per_s_{sizes[0]}" in metrics:

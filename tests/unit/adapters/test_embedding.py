@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from remembrancer.adapters.embedding import OnnxEmbedder
+from remembrancer.adapters.embedding import RECENT, OnnxEmbedder
 from remembrancer.domain.passages import MAX_TOKENS, cut, prefix, render
 from remembrancer.domain.ports import EmbeddingUnavailable
 
@@ -79,3 +81,19 @@ def test_a_damaged_model_is_unavailable(
         (copy / lost).write_bytes(b"{\xff")
     with pytest.raises(EmbeddingUnavailable):
         OnnxEmbedder(copy, threads=1).embed(["text"])
+
+
+@given(st.text(st.characters(codec="ascii"), max_size=60))
+def test_ascii_text_has_at_most_one_token_a_character(embedder: OnnxEmbedder, text: str) -> None:
+    assert embedder.count_tokens(text) <= len(text)
+
+
+def test_the_newest_vectors_are_remembered_and_no_more(embedder: OnnxEmbedder) -> None:
+    own = OnnxEmbedder(embedder.model_dir, threads=1)
+    own._recent = {bytes([n]): embedder.embed(["a"])[0] for n in range(RECENT)}
+    first = own.embed(["The cat sat."])
+    assert len(own._recent) == RECENT
+    assert bytes([0]) not in own._recent
+    assert bytes([1]) in own._recent
+    own._embed = lambda texts: pytest.fail("embedded again") if texts else first[:0]  # type: ignore[method-assign]
+    assert (own.embed(["The cat sat."]) == first).all()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,8 +60,16 @@ class OnnxEmbedder:
         vectors = np.empty((len(texts), int(self._description["dimensions"])), np.float32)
         for place, key in enumerate(keys):
             vectors[place] = known[key]
-        self._recent = dict(list({**self._recent, **known}.items())[-RECENT:])
+        self._remember(known)
         return vectors
+
+    def _remember(self, known: Mapping[bytes, Vectors]) -> None:
+        """The newest RECENT of them all."""
+        for key, vector in known.items():
+            self._recent.pop(key, None)
+            self._recent[key] = vector
+        for key in list(islice(self._recent, max(0, len(self._recent) - RECENT))):
+            del self._recent[key]
 
     def _embed(self, texts: Sequence[str]) -> Vectors:
         vectors = np.empty((len(texts), int(self._description["dimensions"])), np.float32)

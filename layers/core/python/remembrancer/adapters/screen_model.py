@@ -10,7 +10,7 @@ from importlib import resources
 import numpy as np
 
 from remembrancer.domain.classifier import LEXICAL, Head, choose, lexical, limit
-from remembrancer.domain.passages import MAX_TOKENS, cut
+from remembrancer.domain.passages import MAX_TOKENS, cut, surely_fits
 from remembrancer.domain.ports import ClassifierUnavailable, Embedder, EmbeddingUnavailable
 
 WEIGHTS = "screen_weights.json"
@@ -82,7 +82,7 @@ class LearnedScreen:
 
 def fitting(embedder: Embedder, window: str) -> list[str]:
     """The window, or its parts when it is too long for the model."""
-    if embedder.count_tokens(window) <= MAX_TOKENS:
+    if surely_fits(window) or embedder.count_tokens(window) <= MAX_TOKENS:
         return [window]
     room = len(window.encode("utf-8", "surrogatepass"))
     return [part.text for part in cut(window, embedder.count_tokens, max_bytes=room)]

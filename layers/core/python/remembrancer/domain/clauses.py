@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
@@ -265,6 +266,7 @@ def _is_several(text: str, subject: Sequence[Token], group: _Group) -> bool:
     return "are" in gap.split() or "were" in gap.split() or (plural and ":" in gap)
 
 
+@lru_cache(maxsize=4096)
 def _plain_key(word: str) -> str:
     """The key of a word whatever its place in the sentence, where a capital may or may not mean a name."""
     folded = fold(word)

@@ -87,6 +87,11 @@ def cut(
     return tuple(passages)
 
 
+def surely_fits(text: str, max_tokens: int = MAX_TOKENS) -> bool:
+    """Without a look at the tokens, of which ASCII text has at most one a character."""
+    return len(text) <= max_tokens and text.isascii()
+
+
 def _next(
     text: str,
     start: int,
@@ -103,6 +108,8 @@ def _next(
         end = _best_cut(text, start, widest, fences)
         passage = _wrapped(text, start, end, fences)
         size = len((lead + passage).encode("utf-8", "surrogatepass"))
+        if size <= max_bytes and surely_fits(lead + passage, max_tokens):
+            return end, passage
         tokens = count_tokens(lead + passage) if size <= max_bytes else 0
         if size <= max_bytes and tokens <= max_tokens:
             return end, passage

@@ -420,7 +420,8 @@ def _conflicts(
         ]
         if not any(rows[n] or beside[n] for n in places):
             continue
-        reader = Reader(graph.single_valued(unit, space_id))
+        said = any(relations) or any(entries[n].candidate.request.relations for n in places)
+        reader = Reader(graph.single_valued(unit, space_id) if said else ())
         for n in places:
             others = [_stored(row, relations) for row in rows[n]] + beside[n]
             others.sort(key=lambda other: (-other.cosine, other.memory_id))
@@ -482,7 +483,7 @@ def conflict_with(
 
 
 def _relations(unit: Unit, rows: Sequence[Row]) -> dict[UUID, list[Row]]:
-    ids = list(dict.fromkeys(row["memory_id"] for row in rows))
+    ids = list(dict.fromkeys(row["memory_id"] for row in rows if row["related"]))
     return graph.supported_by(unit, ids) if ids else {}
 
 

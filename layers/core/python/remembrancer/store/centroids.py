@@ -23,19 +23,10 @@ def nearest(unit: Unit, space_id: UUID, texts: Sequence[Passages], at_least: flo
     if not texts:
         return []
     rows = unit.rows(
-        """
-        select t.place, n.domain, n.cosine
-        from unnest(%(means)s::vector[], %(contracts)s::text[]) with ordinality as t (mean, contract, place)
-        cross join lateral (
-          select c.domain, 1 - (c.embedding <=> t.mean) as cosine from centroid c
-          where c.tenant_id = %(tenant)s and c.space_id = %(space)s and c.contract = t.contract
-          order by c.embedding <=> t.mean, c.domain limit 1
-        ) n
-        """,
+        "select * from centroid_near(%(space)s, %(means)s::vector[], %(contracts)s)",
         {
             "means": [vector_text(text.vectors.mean(axis=0)) for text in texts],
             "contracts": [text.contract for text in texts],
-            "tenant": unit.tenant_id,
             "space": space_id,
         },
     )

@@ -35,15 +35,27 @@ Connection = psycopg.Connection[Row]
 ATTEMPTS = 4
 """A deadlock or serialization victim is run again this often before the caller sees commit_conflict."""
 
-_ENTER = """
-select *, transaction_timestamp() as now from resolve_principal(%(issuer)s, %(subject)s)
-"""
 # pgvector goes on scanning until enough rows pass the filters; without it a small tenant gets nothing.
-_SETTINGS = """
-select set_config('rem.tenant', %(tenant)s, true), set_config('rem.spaces', %(spaces)s, true),
-       set_config('statement_timeout', %(timeout_ms)s, true), set_config('TimeZone', 'UTC', true),
-       set_config('hnsw.iterative_scan', 'relaxed_order', true),
-       transaction_timestamp() as now
+_SET = """
+set_config('statement_timeout', %(timeout_ms)s, true), set_config('TimeZone', 'UTC', true),
+set_config('hnsw.iterative_scan', 'relaxed_order', true), transaction_timestamp() as now
+"""
+# The spaces are those of Principal.visible_spaces, which `_enter` compares with them.
+_ENTER = f"""
+select p.*, set_config('rem.tenant', p.tenant_id::text, true), {_SET},
+       set_config('rem.spaces', concat_ws(',', p.private_space, case when p.team_grant <> 'none' then p.team_space end),
+                  true) as spaces
+from resolve_principal(%(issuer)s, %(subject)s) p
+"""
+_SETTINGS = f"""
+select set_config('rem.tenant', %(tenant)s, true), set_config('rem.spaces', %(spaces)s, true), {_SET}
+"""
+_TAKE = "select rate_take(%(issuer)s, %(subject)s) as wait, null as quota"
+# For a request with text: the quota is not asked when the rate says no.
+_TAKE_BYTES = """
+select coalesce(nullif(r.wait, 0), q.wait) as wait, q.quota
+from (select rate_take(%(issuer)s, %(subject)s) as wait offset 0) r
+left join lateral quota_take(%(issuer)s, %(subject)s, %(bytes)s) q on r.wait = 0
 """
 
 
@@ -174,7 +186,7 @@ class Database:
     ) -> T:
         """`spaces` for roles that see those of their transaction alone."""
         return self._transact(
-            lambda c: self._unit(c, tenant_id, spaces, None), work, read_only=False, audited=audited
+            lambda c: self._job(c, tenant_id, spaces), work, read_only=False, audited=audited
         )
 
     def tenants(self) -> list[tuple[UUID, TenantSettings]]:
@@ -257,29 +269,25 @@ class Database:
         if credential is self._counted:
             return
         row = connection.execute(
-            "select rate_take(%(issuer)s, %(subject)s) as wait",
-            {"issuer": credential.issuer, "subject": credential.subject},
-        ).fetchone()
-        assert row is not None
-        if row["wait"]:
-            raise Problem("rate_limited", retry_after=row["wait"])
-        if credential.text_bytes:
-            self._count_bytes(connection, credential)
-        self._counted = credential
-
-    def _count_bytes(self, connection: Connection, credential: Credential) -> None:
-        row = connection.execute(
-            "select * from quota_take(%(issuer)s, %(subject)s, %(bytes)s)",
+            _TAKE_BYTES if credential.text_bytes else _TAKE,
             {"issuer": credential.issuer, "subject": credential.subject, "bytes": credential.text_bytes},
         ).fetchone()
         assert row is not None
         if row["wait"]:
-            error = FieldError("", row["quota"], "The quota of this name is used up.")
-            raise Problem("rate_limited", [error], retry_after=row["wait"])
+            used = (
+                [FieldError("", row["quota"], "The quota of this name is used up.")] if row["quota"] else []
+            )
+            raise Problem("rate_limited", used, retry_after=row["wait"])
+        self._counted = credential
 
     def _enter(self, connection: Connection, credential: Credential) -> Unit:
         row = connection.execute(
-            _ENTER, {"issuer": credential.issuer, "subject": credential.subject}
+            _ENTER,
+            {
+                "issuer": credential.issuer,
+                "subject": credential.subject,
+                "timeout_ms": str(self._timeout_ms),
+            },
         ).fetchone()
         # The row is read in every transaction, so that a deactivated principal stops at once.
         if row is None or not row["active"]:
@@ -301,22 +309,25 @@ class Database:
                 row["private_space"]: row["private_generation"],
             },
         )
-        return self._unit(connection, principal.tenant_id, principal.visible_spaces, principal)
+        if row["spaces"] != _written(principal.visible_spaces):
+            raise RuntimeError("the database and the principal differ about the visible spaces")
+        return Unit(connection, principal.tenant_id, self._now(row), self._new_id, principal)
 
-    def _unit(
-        self, connection: Connection, tenant_id: UUID, spaces: tuple[UUID, ...], who: Principal | None
-    ) -> Unit:
+    def _job(self, connection: Connection, tenant_id: UUID, spaces: tuple[UUID, ...]) -> Unit:
         row = connection.execute(
             _SETTINGS,
             {
                 "tenant": str(tenant_id),
-                "spaces": ",".join(map(str, spaces)),
+                "spaces": _written(spaces),
                 "timeout_ms": str(self._timeout_ms),
             },
         ).fetchone()
         assert row is not None
-        now = row["now"] if self._clock is None else self._clock()
-        return Unit(connection, tenant_id, now, self._new_id, who)
+        return Unit(connection, tenant_id, self._now(row), self._new_id, None)
+
+    def _now(self, row: Row) -> datetime:
+        now: datetime = row["now"] if self._clock is None else self._clock()
+        return now
 
     def _transact(
         self,
@@ -362,6 +373,10 @@ class Database:
             except psycopg.OperationalError:
                 raise Problem("database_resuming", retry_after=20) from None
         return self._connection
+
+
+def _written(spaces: Iterable[UUID]) -> str:
+    return ",".join(map(str, spaces))
 
 
 def connect(conninfo: str, password: Callable[[], str] | None = None) -> Callable[[], Connection]:

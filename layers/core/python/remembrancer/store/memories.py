@@ -23,25 +23,8 @@ def find_duplicates(unit: Unit, dedup_keys: Sequence[bytes]) -> dict[bytes, Row]
     """By key, a live memory that has it, else a held one: {memory_id, version, held, kept_out, domain, revision}, where
     `kept_out` says that more than the screen holds it. Succeeded, decayed, erased text is new."""
     rows = unit.rows(
-        f"""
-        select k.key as dedup_key, found.* from unnest(%(keys)s::bytea[]) as k (key)
-        cross join lateral (
-          select m.memory_id, v.version, m.domain, m.revision, not ({visibility.NOT_HELD}) as held,
-                 exists (select from hold_out h where h.tenant_id = m.tenant_id and h.memory_id = m.memory_id
-                         and h.closed_at is null and h.reason <> 'screen') as kept_out
-          from memory m
-          join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
-                               and v.superseded_at is null and v.superseded_by is null
-          where m.tenant_id = %(tenant)s and m.dedup_key = k.key and %(at)s < {visibility.EXPIRY}
-          offset 0
-        ) found
-        order by found.held desc, found.memory_id desc
-        """,
-        {
-            "tenant": unit.tenant_id,
-            "keys": list(dedup_keys),
-            **visibility.view(unit.principal.settings, unit.now),
-        },
+        "select * from memory_known(%(keys)s, %(at)s, %(retention)s)",
+        {"keys": list(dedup_keys), **visibility.view(unit.principal.settings, unit.now)},
     )
     return {bytes(row["dedup_key"]): row for row in rows}
 
@@ -53,9 +36,8 @@ def insert_many(unit: Unit, news: Sequence[NewMemory], correlation_id: str) -> l
         return []
     occurrence_ids = [unit.new_id() for _ in news]
     unit.run(
-        _INSERT,
+        "select memory_insert(%(rows)s, %(passages)s, %(now)s, %(by)s, %(correlation)s)",
         {
-            "tenant": unit.tenant_id,
             "now": unit.now,
             "by": None if unit.who is None else unit.who.principal_id,
             "correlation": correlation_id,
@@ -69,49 +51,6 @@ def insert_many(unit: Unit, news: Sequence[NewMemory], correlation_id: str) -> l
         },
     )
     return occurrence_ids
-
-
-# Rows travel as one JSON text: a statement is planned once, however many there are.
-_INSERT = """
-with r as materialized (
-  select * from jsonb_to_recordset(%(rows)s) as r (
-    memory_id uuid, space_id uuid, owner_id uuid, domain text, kind text, title text, content text, author text,
-    origin text, source text, assertion_kind text, admitted_by text, approved_by uuid, proposal_id uuid,
-    data_subjects text[], observed_at timestamptz, source_uri text, revision text, pii boolean, screen jsonb,
-    screen_overridden boolean, held_graph jsonb, confidence float8, confidence_parts jsonb, dedup_key bytea,
-    parent_id uuid, ordinal int, heading_path text, line_start int, line_end int, claimed jsonb,
-    valid_from timestamptz, valid_to timestamptz, expires_at timestamptz, occurrence_id uuid, hold_out_id uuid)
-), m as (
-  insert into memory (tenant_id, memory_id, space_id, owner_id, domain, kind, title, content, author, origin, source,
-    assertion_kind, admitted_by, approved_by, proposal_id, data_subjects, observed_at, source_uri, revision, pii,
-    screen, screen_overridden, held_graph, confidence, confidence_parts, dedup_key, created_at, parent_id, ordinal,
-    heading_path, line_start, line_end, claimed)
-  select %(tenant)s, memory_id, space_id, owner_id, domain, kind, title, content, author, origin, source,
-    assertion_kind, admitted_by, approved_by, proposal_id, data_subjects, observed_at, source_uri, revision, pii,
-    screen, screen_overridden, held_graph, confidence, confidence_parts, dedup_key, %(now)s, parent_id, ordinal,
-    heading_path, line_start, line_end, claimed
-  from r
-), v as (
-  insert into memory_version (tenant_id, memory_id, space_id, version, valid_from, valid_to, created_at, expires_at)
-  select %(tenant)s, memory_id, space_id, 1, valid_from, valid_to, %(now)s, expires_at from r
-), o as (
-  insert into occurrence (tenant_id, occurrence_id, memory_id, space_id, submitted_by, submitted_at, source,
-    correlation_id, revision, ordinal, line_start, line_end)
-  select %(tenant)s, occurrence_id, memory_id, space_id, owner_id, %(now)s, source, %(correlation)s, revision,
-    ordinal, line_start, line_end
-  from r
-), h as (
-  insert into hold_out (tenant_id, hold_out_id, memory_id, space_id, reason, opened_at, opened_by)
-  select %(tenant)s, hold_out_id, memory_id, space_id, 'screen', %(now)s, %(by)s from r where hold_out_id is not null
-)
-insert into passage (tenant_id, passage_id, memory_id, space_id, ordinal, span_start, span_end, rendered, language,
-  terms, words, asks, dated, embedding, contract)
-select %(tenant)s, passage_id, memory_id, space_id, ordinal, span_start, span_end, rendered, language, terms, words,
-  asks, dated, vector::halfvec, contract
-from jsonb_to_recordset(%(passages)s) as p (
-  passage_id uuid, memory_id uuid, space_id uuid, ordinal int, span_start int, span_end int, rendered text,
-  language text, terms bigint[], words int, asks boolean, dated boolean, vector text, contract text)
-"""
 
 
 def _columns(unit: Unit, new: NewMemory, occurrence_id: UUID) -> dict[str, Any]:
