@@ -19,8 +19,9 @@ class EmittedMetric:
     emitted_by: tuple[str, ...]
 
 
-SCREENED = EmittedMetric("Screened", "texts screened at a write", ("ingest", "proposal", "approve"))
-QUARANTINED = EmittedMetric("Quarantined", "texts quarantined at a write", ("ingest", "proposal", "approve"))
+_SCREENING = ("ingest", "proposal", "approve", "job_step")
+SCREENED = EmittedMetric("Screened", "texts screened at a write", _SCREENING)
+QUARANTINED = EmittedMetric("Quarantined", "texts quarantined at a write", _SCREENING)
 CHAIN_BROKEN = EmittedMetric("ChainBroken", "audit chains found broken", ("audit",))
 OUTBOX_AGE = EmittedMetric("OutboxAgeSeconds", "age of the oldest due alert, seconds", ("outbox_claim",))
 RATE_LIMITED = EmittedMetric(

@@ -135,6 +135,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     },
     "rem_job": {
         "job": "claimed_until done expires_at failure finished_at object_key result state total",
+        "job_item": "body",
         "job_passage": "contract embedding",
         "memory_version": "superseded_at superseded_by",
         "relationship": "superseded_at superseded_by",

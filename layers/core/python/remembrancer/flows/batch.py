@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from remembrancer.domain.principal import Principal, authorize, may_change_other
 from remembrancer.domain.problems import Problem
 from remembrancer.domain.requests import IngestRequest
 from remembrancer.flows.admit import Admitted, Candidate, admit_many
+from remembrancer.flows.enrich import enriched
 from remembrancer.flows.index import Text
 from remembrancer.store import memories, sources, spaces
 from remembrancer.store.database import Row, Unit
@@ -42,7 +44,11 @@ class Item:
 
     @property
     def text(self) -> Text:
-        return Text(self.request.content, self.request.author, self.request.observed_at)
+        return text_of(self.request)
+
+    def enriched(self, now: datetime) -> Item:
+        """With what its text states of graph and time (flows/enrich). Once: what was read is said from then on."""
+        return replace(self, request=enriched(self.request, now))
 
     def to_dict(self) -> dict[str, Any]:
         """JSON, for the staging table."""
@@ -71,6 +77,10 @@ class Item:
             part=None if part is None else Part(*part),
             claimed=stored["claimed"],
         )
+
+
+def text_of(request: IngestRequest) -> Text:
+    return Text(request.content, request.author, request.observed_at)
 
 
 @dataclass(frozen=True)

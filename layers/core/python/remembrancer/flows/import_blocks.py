@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
-from remembrancer.domain.import_requests import BlocksRequest
+from remembrancer.domain.import_requests import MAX_RECORDS, BlocksRequest
 from remembrancer.domain.memory_blocks import MemoryBlock, parse_memory_blocks
 from remembrancer.domain.problems import FieldError, Problem
 from remembrancer.domain.requests import IngestRequest
 from remembrancer.flows.batch import writable_space
 from remembrancer.flows.context import Call, Services
 from remembrancer.flows.keyed import Answer, keyed
-from remembrancer.flows.records import Judged, Record, judge
-from remembrancer.flows.stage import write_or_stage
+from remembrancer.flows.records import Judged, Record
+from remembrancer.flows.stage import judge_and_write
 from remembrancer.store.database import Unit
 
 MAX_TITLE = 500
@@ -23,7 +22,7 @@ def import_blocks(services: Services, call: Call, request: BlocksRequest) -> Ans
     """201, or 200 when nothing is new; `dropped` counts what was left out, by reason, `refused` says why.
 
     Reasoning is stripped and the tenant's skip prefixes are dropped before anything is looked at.
-    Raises Problem input_rejected or invalid_input when no entry is left.
+    Raises Problem input_rejected or invalid_input when no entry is left, input_budget_exceeded above MAX_RECORDS.
     """
 
     def space_of(unit: Unit) -> UUID:
@@ -37,10 +36,10 @@ def import_blocks(services: Services, call: Call, request: BlocksRequest) -> Ans
         if not blocks.entries:
             raise Problem("invalid_input", [FieldError("/content", "no_entry", "has no `## [ … ]` entry")])
         records = [Record(index, _request(request, block)) for index, block in enumerate(blocks.entries)]
-        judged = Judged()
-        judge(services, judged, records, settings, "/content")
-        shown: dict[str, Any] = {**judged.shown(), "dropped": blocks.dropped}
-        return write_or_stage(services, call, start, judged, shown)
+        if len(records) > MAX_RECORDS:
+            raise Problem("input_budget_exceeded")
+        shown = {"dropped": blocks.dropped}
+        return judge_and_write(services, call, start, records, Judged(), "/content", shown)
 
 
 def _request(request: BlocksRequest, block: MemoryBlock) -> IngestRequest:

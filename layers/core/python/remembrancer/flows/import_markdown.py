@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from uuid import UUID
 
-from remembrancer.domain.import_requests import MarkdownRequest
+from remembrancer.domain.import_requests import MAX_RECORDS, MarkdownRequest
 from remembrancer.domain.markdown import MarkdownChunk, chunk_markdown
 from remembrancer.domain.pii import scan_pii
 from remembrancer.domain.problems import FieldError, Problem
@@ -15,11 +14,9 @@ from remembrancer.domain.screen import Verdict
 from remembrancer.flows import gate
 from remembrancer.flows.batch import Item, Part, writable_space
 from remembrancer.flows.context import Call, Services
-from remembrancer.flows.enrich import enriched
 from remembrancer.flows.ingest import screened
 from remembrancer.flows.keyed import Answer, keyed
-from remembrancer.flows.records import Judged
-from remembrancer.flows.stage import write_or_stage
+from remembrancer.flows.stage import write_parts
 from remembrancer.store.database import Unit
 
 MAX_TITLE = 500
@@ -40,23 +37,26 @@ def import_markdown(services: Services, call: Call, request: MarkdownRequest) ->
         examined = gate.examine(services, request, start.principal.settings)
         if examined.verdict is Verdict.REJECT:
             raise gate.rejected(services, call, examined)
-        parts = Judged(parts_of(examined, services.clock()))
-        return write_or_stage(services, call, start, parts, screened(examined))
+        return write_parts(services, call, start, parts_of(examined), screened(examined))
 
 
-def parts_of(examined: gate.Examined[MarkdownRequest], now: datetime) -> list[Item]:
-    """The chunks of the cleaned text. Raises Problem invalid_input when there is nothing but blank lines."""
+def parts_of(examined: gate.Examined[MarkdownRequest]) -> list[Item]:
+    """The chunks of the cleaned text. Raises Problem invalid_input when there is nothing but blank lines,
+    input_budget_exceeded for more than MAX_RECORDS parts."""
     request = examined.request
     shared = [text for text in (request.title, request.author, request.source_uri) if text]
     shared += [*request.data_subjects, *([request.revision] if request.revision else [])]
     flagged = any(map(scan_pii, shared))
     items = []
-    for chunk in chunk_markdown(request.content):
+    chunks = chunk_markdown(request.content)
+    if len(chunks) > MAX_RECORDS:
+        raise Problem("input_budget_exceeded")
+    for chunk in chunks:
         title = _title(request.title, chunk.headings)
         items.append(
             Item(
                 index=chunk.ordinal,
-                request=enriched(_part(request, chunk, title), now),
+                request=_part(request, chunk, title),
                 report=examined.report,
                 pii=examined.pii and (flagged or bool(scan_pii(chunk.text)) or bool(scan_pii(title or ""))),
                 held=examined.verdict is Verdict.QUARANTINE,

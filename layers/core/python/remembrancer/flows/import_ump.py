@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from remembrancer.domain.import_requests import UmpRequest
 from remembrancer.domain.principal import Principal, authorize
@@ -12,8 +11,8 @@ from remembrancer.domain.ump import UmpImport, UmpRecordError, from_ump
 from remembrancer.flows.batch import target_space
 from remembrancer.flows.context import Call, Services
 from remembrancer.flows.keyed import Answer, keyed
-from remembrancer.flows.records import Judged, Record, judge
-from remembrancer.flows.stage import write_or_stage
+from remembrancer.flows.records import Judged, Record
+from remembrancer.flows.stage import judge_and_write
 from remembrancer.store.database import Unit
 
 
@@ -32,13 +31,9 @@ def import_ump(services: Services, call: Call, request: UmpRequest) -> Answer:
             return start.replay
         judged = Judged()
         notes: dict[int, list[str]] = {}
-        records = _read(services, start.principal, request, judged, notes)
-        judge(services, judged, records, start.principal.settings, "/records/{index}")
-        shown: dict[str, Any] = {
-            **judged.shown(),
-            "notes": [{"index": index, "notes": said} for index, said in sorted(notes.items())],
-        }
-        return write_or_stage(services, call, start, judged, shown)
+        records = list(_read(services, start.principal, request, judged, notes))
+        shown = {"notes": [{"index": index, "notes": said} for index, said in sorted(notes.items())]}
+        return judge_and_write(services, call, start, records, judged, "/records/{index}", shown)
 
 
 def _read(

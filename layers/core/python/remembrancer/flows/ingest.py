@@ -12,13 +12,12 @@ from remembrancer.domain.requests import IngestRequest
 from remembrancer.domain.screen import Verdict
 from remembrancer.flows import gate
 from remembrancer.flows.admit import Admitted, Candidate, admit, conflict_summary
-from remembrancer.flows.batch import Item, writable_space
+from remembrancer.flows.batch import Item, text_of, writable_space
 from remembrancer.flows.context import Call, Services
 from remembrancer.flows.enrich import enriched
-from remembrancer.flows.index import MAX_PASSAGES, Text, cut_text, embedded
+from remembrancer.flows.index import cut_text, embedded
 from remembrancer.flows.keyed import Answer, keyed
-from remembrancer.flows.records import Judged
-from remembrancer.flows.stage import stage_import
+from remembrancer.flows.stage import fits, stage_import
 from remembrancer.store import spaces
 from remembrancer.store.database import Unit
 
@@ -40,13 +39,13 @@ def ingest(services: Services, call: Call, request: IngestRequest) -> Answer:
         examined = gate.examine(services, request, start.principal.settings)
         if examined.verdict is Verdict.REJECT:
             raise gate.rejected(services, call, examined)
-        clean = enriched(examined.request, services.clock())
         held = examined.verdict is Verdict.QUARANTINE
-        pieces = cut_text(services.embedder, Text(clean.content, clean.author, clean.observed_at))
-        if len(pieces) > MAX_PASSAGES:
-            alone = Judged([Item(0, clean, examined.report, examined.pii, held)])
-            return stage_import(services, call, start, alone, screened(examined))
-        [passages] = embedded(services.embedder, [pieces])
+        text = text_of(examined.request)
+        if not fits(services.embedder, [text]):
+            alone = Item(0, examined.request, examined.report, examined.pii, held)
+            return stage_import(services, call, start, [alone], screened(examined))
+        clean = enriched(examined.request, services.clock())
+        [passages] = embedded(services.embedder, [cut_text(services.embedder, text)])
 
         def commit(unit: Unit) -> Answer:
             start.fence(unit)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Annotated, Any
@@ -18,7 +18,7 @@ from remembrancer.domain.tenant_settings import TenantSettings
 from remembrancer.flows import gate
 from remembrancer.flows.batch import Item
 from remembrancer.flows.context import Services
-from remembrancer.flows.enrich import enriched
+from remembrancer.store.database import Unit
 
 PORTION = 64
 """Records that the classifier reads together."""
@@ -32,6 +32,18 @@ class Record:
     request: IngestRequest
     claimed: Mapping[str, Any] | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """JSON, for the staging table."""
+        return {
+            "index": self.index,
+            "request": self.request.model_dump(mode="json", exclude_defaults=True),
+            "claimed": None if self.claimed is None else dict(self.claimed),
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Record:
+        return cls(stored["index"], IngestRequest.model_validate(stored["request"]), stored["claimed"])
+
 
 @dataclass
 class Judged:
@@ -44,8 +56,8 @@ class Judged:
 
     def shown(self) -> dict[str, Any]:
         return {
-            "refused": sorted(self.refused, key=lambda entry: entry["index"]),
-            "redactions": self.redactions,
+            "refused": by_index(self.refused),
+            "redactions": by_index(self.redactions),
             "pii": any(item.pii for item in self.items),
         }
 
@@ -65,6 +77,23 @@ class Judged:
         rejected = any(entry["status"] == "rejected" for entry in self.refused)
         errors = [FieldError(**error) for entry in self.refused for error in entry["errors"]]
         return Problem("input_rejected" if rejected else "invalid_input", errors[:50])
+
+
+def by_index(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(entries, key=lambda entry: entry["index"])
+
+
+def audit_refused(unit: Unit, refused: Sequence[Mapping[str, Any]], correlation_id: str) -> None:
+    """One content-free row for each record that was refused, and one alert for all that the screen did."""
+    for entry in refused:
+        unit.audit(
+            "input_rejected",
+            rules=sorted({error["code"] for error in entry["errors"]}),
+            index=entry["index"],
+            correlation_id=correlation_id,
+        )
+    if any(entry["status"] == "rejected" for entry in refused):
+        unit.alert("screen", correlation_id)
 
 
 class _Recorded(Closed):
@@ -115,7 +144,7 @@ def _judge_one(
     judged.items.append(
         Item(
             index=record.index,
-            request=enriched(examined.request.request, services.clock()),
+            request=examined.request.request,
             report=examined.report,
             pii=examined.pii,
             held=examined.verdict is Verdict.QUARANTINE,

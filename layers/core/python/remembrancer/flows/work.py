@@ -1,4 +1,4 @@
-"""The worker of long jobs: embeds what is staged batch by batch, then publishes it in one transaction."""
+"""The worker of long jobs: judges, reads and embeds what is staged batch by batch, then publishes it at once."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from uuid import UUID
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.principal import Credential
 from remembrancer.domain.problems import Problem
-from remembrancer.flows.batch import Item, outcome, publish
+from remembrancer.flows.batch import Item, Published, outcome, publish
 from remembrancer.flows.bundle import write_bundle
 from remembrancer.flows.context import Services
 from remembrancer.flows.index import cut_text
 from remembrancer.flows.jobs import claim
+from remembrancer.flows.records import audit_refused
+from remembrancer.flows.staged import REFUSED, WAITING, prepare, told
 from remembrancer.store import jobs
 from remembrancer.store.database import Row, Unit
 
@@ -64,7 +66,7 @@ def _import(services: Services, row: Row, budget: timedelta) -> bool:
     """Whether there is more to do."""
     credential = jobs.credential_of(row)
     over = services.clock() + budget
-    while _embed(services, row["job_id"], credential):
+    while _embed(services, row, credential):
         if services.clock() >= over:
             services.database.operate(credential, lambda unit: jobs.release(unit, row["job_id"]))
             return True
@@ -72,18 +74,12 @@ def _import(services: Services, row: Row, budget: timedelta) -> bool:
     return False
 
 
-def _embed(services: Services, job_id: UUID, credential: Credential) -> bool:
-    """Cut and embed the next batch, between two transactions; False when nothing is left."""
-
-    def waiting(unit: Unit) -> list[Row]:
-        uncut = jobs.uncut(unit, job_id, BATCH)
-        cuts = [(row, cut_text(services.embedder, Item.from_dict(row["body"]).text)) for row in uncut]
-        jobs.add_passages(unit, job_id, cuts)
-        return jobs.unembedded(unit, job_id, BATCH)
-
-    rows = services.database.operate(credential, waiting)
+def _embed(services: Services, job: Row, credential: Credential) -> bool:
+    """Judge, read, cut and embed the next batch, between transactions; False when nothing is left."""
+    job_id = job["job_id"]
+    rows = _cut(services, job, credential)
     if not rows:
-        return False
+        return services.database.operate(credential, lambda unit: bool(jobs.uncut(unit, job_id, 1)))
     vectors = services.embedder.embed([row["rendered"] for row in rows])
 
     def keep(unit: Unit) -> None:
@@ -93,6 +89,37 @@ def _embed(services: Services, job_id: UUID, credential: Credential) -> bool:
 
     services.database.operate(credential, keep)
     return True
+
+
+def _cut(services: Services, job: Row, credential: Credential) -> list[Row]:
+    """What is to be embedded next: {item, ordinal, rendered}; none also where a whole batch was refused."""
+    job_id = job["job_id"]
+    settings, uncut = services.database.operate(
+        credential, lambda unit: (unit.principal.settings, jobs.uncut(unit, job_id, BATCH))
+    )
+    waiting = [row for row in uncut if WAITING in row["body"]]
+    prepared = prepare(services, settings, waiting, job["created_at"])
+    texts = {row["ordinal"]: Item.from_dict(row["body"]) for row in uncut if WAITING not in row["body"]}
+    cuts = {
+        ordinal: cut_text(services.embedder, item.text)
+        for ordinal, item in {**texts, **prepared.items}.items()
+    }
+
+    def keep(unit: Unit) -> list[Row]:
+        # What another worker has made ready meanwhile is left as it is.
+        kept = jobs.ready(unit, job_id, prepared.bodies)
+        refused = [entry for ordinal, entry in prepared.refused.items() if ordinal in kept]
+        audit_refused(unit, refused, job["correlation_id"])
+        mine = [
+            row
+            for row in uncut
+            if row["ordinal"] in cuts and (row["ordinal"] in texts or row["ordinal"] in kept)
+        ]
+        jobs.add_passages(unit, job_id, [(row, cuts[row["ordinal"]]) for row in mine])
+        jobs.renew(unit, job_id)
+        return jobs.unembedded(unit, job_id, BATCH)
+
+    return services.database.operate(credential, keep)
 
 
 def _publish(unit: Unit, job_id: UUID) -> None:
@@ -106,18 +133,22 @@ def _publish(unit: Unit, job_id: UUID) -> None:
         passages = jobs.passages(unit, job_id)
     except ValueError:  # the model was replaced meanwhile
         raise Problem("stale_input") from None
-    staged = jobs.items(unit, job_id)
+    bodies = jobs.items(unit, job_id)
+    staged = [entry for entry in bodies if REFUSED not in entry["body"]]
     items = [Item.from_dict(entry["body"]) for entry in staged]
+    shown = row["request"]["shown"]
+    if row["request"]["records"]:
+        shown = told(shown, [entry["body"] for entry in bodies])
     generations = {UUID(space_id): n for space_id, n in row["request"]["generations"].items()}
     found = [passages[entry["ordinal"]] for entry in staged]
     began = replace(unit.principal, generations=generations)
     try:
-        published = publish(unit, items, found, row["correlation_id"], began)
+        published = publish(unit, items, found, row["correlation_id"], began) if items else Published([])
     except Problem as problem:
         if problem.code == "commit_conflict":
             raise Problem("stale_input") from None  # no retry brings the time before the erasure back
         raise
-    jobs.finish(unit, job_id, result={**row["request"]["shown"], **outcome(items, published)})
+    jobs.finish(unit, job_id, result={**shown, **outcome(items, published)})
     unit.audit(
         "import_published",
         public,

@@ -71,22 +71,43 @@ def credential_of(row: Row) -> Credential:
 
 def stage(unit: Unit, job_id: UUID, staged: Sequence[tuple[UUID, Mapping[str, Any]]]) -> None:
     """(space, body) of each item, in order."""
-    unit.run_many(
+    unit.run(
         """
         insert into job_item (tenant_id, job_id, ordinal, space_id, body)
-        values (%(tenant)s, %(job)s, %(ordinal)s, %(space)s, %(body)s)
+        select %(tenant)s, %(job)s, ordinal, space_id, body
+        from jsonb_to_recordset(%(rows)s) as r (ordinal int, space_id uuid, body jsonb)
         """,
-        [
-            {
-                "tenant": unit.tenant_id,
-                "job": job_id,
-                "ordinal": ordinal,
-                "space": space_id,
-                "body": Jsonb(dict(body)),
-            }
-            for ordinal, (space_id, body) in enumerate(staged)
-        ],
+        {
+            "tenant": unit.tenant_id,
+            "job": job_id,
+            "rows": Jsonb(
+                [
+                    {"ordinal": ordinal, "space_id": str(space_id), "body": dict(body)}
+                    for ordinal, (space_id, body) in enumerate(staged)
+                ]
+            ),
+        },
     )
+
+
+def ready(unit: Unit, job_id: UUID, bodies: Mapping[int, Mapping[str, Any]]) -> set[int]:
+    """Replace the bodies, by ordinal, of those that still wait to be made ready; the ordinals of these."""
+    if not bodies:
+        return set()
+    rows = unit.rows(
+        """
+        update job_item i set body = r.body
+        from jsonb_to_recordset(%(rows)s) as r (ordinal int, body jsonb)
+        where i.tenant_id = %(tenant)s and i.job_id = %(job)s and i.ordinal = r.ordinal and i.body ? 'waiting'
+        returning i.ordinal
+        """,
+        {
+            "tenant": unit.tenant_id,
+            "job": job_id,
+            "rows": Jsonb([{"ordinal": ordinal, "body": dict(body)} for ordinal, body in bodies.items()]),
+        },
+    )
+    return {row["ordinal"] for row in rows}
 
 
 def get(unit: Unit, job_id: UUID) -> Row | None:
@@ -143,13 +164,15 @@ def items(unit: Unit, job_id: UUID) -> list[Row]:
 
 
 def uncut(unit: Unit, job_id: UUID, limit: int) -> list[Row]:
-    """Items without passages: {ordinal, space_id, body}. They are cut in order, so these are the last ones."""
+    """Items without passages that were not refused: {ordinal, space_id, body}. They are cut in order, so these are
+    the last ones."""
     return unit.rows(
         """
         select i.ordinal, i.space_id, i.body from job_item i
         where i.tenant_id = %(tenant)s and i.job_id = %(job)s
           and i.ordinal > coalesce((select max(p.item) from job_passage p
                                     where p.tenant_id = %(tenant)s and p.job_id = %(job)s), -1)
+          and not i.body ? 'refused'
         order by i.ordinal limit %(limit)s
         """,
         {"tenant": unit.tenant_id, "job": job_id, "limit": limit},
