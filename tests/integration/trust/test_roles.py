@@ -267,6 +267,8 @@ def fill(world: World, word: str = "Globex") -> None:
     assert world.call(AGENT, "POST", "/v1/remember", body, headers={"Prefer": "wait=0"}).status == 202
     purge = {"memory_ids": [made["memory_id"]], "dry_run": True, "reason": "other"}
     assert world.call(ADMIN, "POST", "/v1/purge", purge, signed=True).status == 200
+    hold = {"data_subject": f"Nobody of {word}", "reason": "litigation", "case_reference": "case-1"}
+    assert world.call(ADMIN, "POST", "/v1/legal-holds", hold).status == 201
 
 
 def test_every_table_is_isolated_by_tenant_and_by_space(world: World) -> None:
