@@ -6,11 +6,13 @@ Method. Durable PostgreSQL 16 in a temporary folder. Vectors and texts are gener
 12 words of a vocabulary of 5,000 with a long tail) and loaded by the server, foreign keys unchecked; the indexes of
 vectors and terms are built after loading, term statistics by the scheduled job. p50 and p95 of the whole recall but
 the embedding of the query (the query's vector is near a stored one, its four words are a row's), one at a time,
-warm, limit 10; `cpu_pg` and `cpu_py` are processor time a recall, which a busy machine distorts less. PostgresStore
-is asked with the same vectors over as many rows of its own, on the same server. recall@10 against exact: of the ten
-nearest that an exact scan finds, the share among what the indexed search compares. Both ways of searching are timed
-at sizes around the switch between them. --others is a million unless said otherwise; what was run is printed.
---keep FOLDER leaves the filled server there and measures it again the next time.
+warm, limit 10; all sizes and PostgresStore take turns query by query, so that a busy machine distorts none more than
+another. `cpu_pg` and `cpu_py` are processor time a recall. PostgresStore holds the vectors of the largest tenant in
+one namespace and as many others' in another, on the same server, indexed by its own set-up. recall@10 against exact:
+of the ten nearest that an exact scan of the tenant (the namespace) finds, the share among what the search compared
+(answered). Both ways of searching are timed at sizes around the switch between them. --others is a million unless
+said otherwise; what was run is printed. --keep FOLDER leaves the filled server there and measures it again the next
+time.
 """
 
 from __future__ import annotations
@@ -180,10 +182,10 @@ def queries(connection: psycopg.Connection[Any], tenant: Tenant) -> list[tuple[s
     return found
 
 
-def measure(
+def calls(
     reader: Services, embedder: Fixed, tenant: Tenant, asked: Sequence[tuple[str, Any]]
-) -> dict[str, float]:
-    """{p50_ms, p95_ms, cpu_pg_ms, cpu_py_ms} of a recall."""
+) -> list[Callable[[], Any]]:
+    """One recall a query."""
     call = Call(
         credential=tenant.credential, correlation_id="bench", operation="recall", route="POST /v1/recall"
     )
@@ -195,20 +197,34 @@ def measure(
 
         return run
 
+    return [one(text, vector) for text, vector in asked]
+
+
+def processor(reader: Services, tenant: Tenant, asked: Sequence[Callable[[], Any]]) -> dict[str, float]:
+    """{cpu_pg_ms, cpu_py_ms} of a recall."""
     server = psutil.Process(
         reader.database.read(tenant.credential, lambda unit: unit.connection.info.backend_pid)
     )
-    calls = [one(text, vector) for text, vector in asked]
     before, here = server.cpu_times(), time.process_time()
-    times = timed(calls)
+    timed(asked)
     after, there = server.cpu_times(), time.process_time()
-    count = len(calls) + WARM
+    count = len(asked) + WARM
     return {
-        "p50_ms": times[len(times) // 2],
-        "p95_ms": times[int(len(times) * 0.95)],
         "cpu_pg_ms": 1000 * (after.user + after.system - before.user - before.system) / count,
         "cpu_py_ms": 1000 * (there - here) / count,
     }
+
+
+def in_turns(asked: dict[str, list[Callable[[], Any]]]) -> dict[str, list[float]]:
+    """Milliseconds of each call, sorted; the subjects take turns."""
+    found: dict[str, list[float]] = {name: [] for name in asked}
+    for turn in range(-WARM, QUERIES):
+        for name, subject in asked.items():
+            began = time.perf_counter()
+            subject[turn]()
+            if turn >= 0:
+                found[name].append((time.perf_counter() - began) * 1000)
+    return {name: sorted(times) for name, times in found.items()}
 
 
 def around_the_switch(
@@ -223,9 +239,8 @@ def around_the_switch(
     for label in ("1k", "3k", "10k"):
         for mode, most in (("exact", 1_000_000), ("indexed", 0)):
             search.EXACT_MAX = most
-            found[f"cpu_pg_ms_{mode}_{label}"] = measure(reader, embedder, tenants[label], asked[label])[
-                "cpu_pg_ms"
-            ]
+            recalls = calls(reader, embedder, tenants[label], asked[label])
+            found[f"cpu_pg_ms_{mode}_{label}"] = processor(reader, tenants[label], recalls)["cpu_pg_ms"]
     search.EXACT_MAX = committed
     return found
 
@@ -253,15 +268,12 @@ def against_exact(
     return statistics.fmean(shares)
 
 
-def peer_p50(
-    url: str, tenant: Tenant, others: int, asked: Sequence[tuple[str, Any]], embedder: Fixed
-) -> float:
-    """PostgresStore with as many rows, loaded past its interface, indexed by its own set-up."""
-    store = peers.PostgresStore(url, embedder)
+def fill_peer(url: str, mine: int, others: int) -> dict[str, float]:
+    """PostgresStore with as many rows, loaded past its interface; how long its index took."""
+    peers.PostgresStore(url, Fixed()).close()
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("truncate store cascade")
-        connection.execute("drop index if exists store_vectors_embedding_idx")
-        for prefix, rows in (("mine", tenant.rows), ("others", others)):
+        connection.execute("drop index store_vectors_embedding_idx")
+        for prefix, rows in (("mine", mine), ("others", others)):
             connection.execute(
                 'insert into store (prefix, key, value) select %s, n::text, \'{"text": ""}\''
                 " from generate_series(1, %s) n",
@@ -274,21 +286,44 @@ def peer_p50(
                 " join noise b on b.n = 1 + made.n %% 1999",
                 (prefix, rows),
             )
+        began = time.perf_counter()
         connection.execute(
             "create index store_vectors_embedding_idx on store_vectors using hnsw (embedding vector_cosine_ops)"
         )
-        connection.execute("analyze")
+        took = time.perf_counter() - began
+        connection.execute("vacuum analyze store, store_vectors")
+    return {"postgresstore_index_build_s": took}
 
-    def one(vector: Any) -> Callable[[], Any]:
-        def run() -> Any:
+
+def peer_calls(
+    store: peers.PostgresStore, embedder: Fixed, asked: Sequence[tuple[str, Any]]
+) -> list[Callable[[], list[str]]]:
+    def one(vector: Any) -> Callable[[], list[str]]:
+        def run() -> list[str]:
             embedder.vector = vector
             return store.search("mine", "x", 10)
 
         return run
 
-    found = timed([one(vector) for _, vector in asked])
-    store.close()
-    return found[len(found) // 2]
+    return [one(vector) for _, vector in asked]
+
+
+def peer_against_exact(
+    connection: psycopg.Connection[Any],
+    recalls: Sequence[Callable[[], list[str]]],
+    asked: Sequence[tuple[str, Any]],
+) -> float:
+    """The share of the ten nearest of the namespace that it answers."""
+    shares = []
+    for run, (_, vector) in zip(recalls, asked, strict=True):
+        with connection.transaction():
+            connection.execute("set local enable_indexscan = off")
+            exact = connection.execute(
+                "select key from store_vectors where prefix = 'mine' order by embedding <=> %s::vector limit 10",
+                (search.vector_text(vector),),
+            ).fetchall()
+        shares.append(len({row[0] for row in exact} & set(run())) / len(exact))
+    return statistics.fmean(shares)
 
 
 def directions(connection: psycopg.Connection[Any]) -> None:
@@ -325,15 +360,18 @@ def main() -> None:
             "shared_buffers": "1GB",
         }
         with Server(folder / "data", flavour="16", settings=settings) as server:
-            metrics = filled(server, sizes, others) if server.ensure_database(NAME) else {}
-            metrics |= run(server, sizes, others, peers_too=not (options.quick or options.no_peers))
+            peers_too = not (options.quick or options.no_peers)
+            built = folder / "built.json"
+            if server.ensure_database(NAME):
+                built.write_text(json.dumps(filled(server, sizes, others, peers_too=peers_too)))
+            metrics = json.loads(built.read_text()) | run(server, sizes, peers_too=peers_too)
     for name, value in metrics.items():
         print(f"{name:32} {value:.4g}")
     if options.json:
         options.json.write_text(json.dumps(metrics, indent=1) + "\n", encoding="utf-8")
 
 
-def filled(server: Server, sizes: dict[str, int], others: int) -> dict[str, float]:
+def filled(server: Server, sizes: dict[str, int], others: int, *, peers_too: bool) -> dict[str, float]:
     """The rows of all tenants, the indexes, the statistics; how long each took."""
     with psycopg.connect(server.url(MIGRATOR, NAME), autocommit=True) as connection:
         migrate(connection)
@@ -342,12 +380,9 @@ def filled(server: Server, sizes: dict[str, int], others: int) -> dict[str, floa
     with psycopg.connect(server.url(OWNER, NAME), autocommit=True) as connection:
         directions(connection)
         indexes = ("passage_embedding", "passage_terms")
-        made = [
-            row[0]
-            for row in connection.execute(
-                "select pg_get_indexdef(oid) from pg_class where relname = any (%s)", (list(indexes),)
-            )
-        ]
+        made = connection.execute(
+            "select relname, pg_get_indexdef(oid) from pg_class where relname = any (%s)", (list(indexes),)
+        ).fetchall()
         for name in indexes:
             connection.execute(f"drop index {name}".encode())
         began = time.perf_counter()
@@ -359,15 +394,18 @@ def filled(server: Server, sizes: dict[str, int], others: int) -> dict[str, floa
                 load(connection, tenant, terms)
         metrics["load_s"] = time.perf_counter() - began
         print("loaded", flush=True)
-        began = time.perf_counter()
-        for definition in made:
+        for name, definition in made:
+            began = time.perf_counter()
             connection.execute(definition.replace(" ON ONLY ", " ON ").encode())
-        metrics["index_build_s"] = time.perf_counter() - began
+            metrics[f"{name}_build_s"] = time.perf_counter() - began
         connection.execute("vacuum analyze")
         print("indexed", flush=True)
         began = time.perf_counter()
         recount(services(server.url("rem_statistics", NAME), Fixed()))
         metrics["term_statistics_s"] = time.perf_counter() - began
+        if peers_too and importlib.util.find_spec("langgraph") is not None:
+            metrics |= fill_peer(server.url(OWNER, NAME), sizes["100k"], others)
+            print("filled PostgresStore", flush=True)
     owner.database.close()
     return metrics
 
@@ -382,18 +420,33 @@ def known_tenant(connection: psycopg.Connection[Any], name: str, rows: int) -> T
     return Tenant(name, *row, rows)
 
 
-def run(server: Server, sizes: dict[str, int], others: int, *, peers_too: bool) -> dict[str, float]:
+def run(server: Server, sizes: dict[str, int], *, peers_too: bool) -> dict[str, float]:
     metrics: dict[str, float] = {}
     embedder = Fixed()
     reader = services(server.url("rem_recall", NAME), embedder)
     with psycopg.connect(server.url(OWNER, NAME), autocommit=True) as connection:
         tenants = {label: known_tenant(connection, label, rows) for label, rows in sizes.items()}
         asked = {label: queries(connection, tenant) for label, tenant in tenants.items()}
-        for label, tenant in tenants.items():
-            found = measure(reader, embedder, tenant, asked[label])
-            print(label, {name: round(value, 1) for name, value in found.items()}, flush=True)
-            metrics |= {f"{name}_{label}": value for name, value in found.items()}
+        recalls = {label: calls(reader, embedder, tenants[label], asked[label]) for label in sizes}
+        turns = dict(recalls)
+        if peers_too and importlib.util.find_spec("langgraph") is not None:
+            store = peers.PostgresStore(server.url(OWNER, NAME), embedder)
+            turns["postgresstore"] = peer_calls(store, embedder, asked["100k"])
+            metrics["postgresstore_recall_at_10_vs_exact"] = peer_against_exact(
+                connection, turns["postgresstore"][:30], asked["100k"][:30]
+            )
+        for name, times in in_turns(turns).items():
+            metrics[f"p50_ms_{name}"] = times[len(times) // 2]
+            metrics[f"p95_ms_{name}"] = times[int(len(times) * 0.95)]
+            print(
+                name, f"p50 {metrics[f'p50_ms_{name}']:.1f} p95 {metrics[f'p95_ms_{name}']:.1f}", flush=True
+            )
         metrics["p50_ratio_100k_to_1k"] = metrics["p50_ms_100k"] / metrics["p50_ms_1k"]
+        if "postgresstore" in turns:
+            metrics["p50_ratio_to_postgresstore"] = metrics["p50_ms_100k"] / metrics["p50_ms_postgresstore"]
+            store.close()
+        for label, tenant in tenants.items():
+            metrics |= {f"{name}_{label}": v for name, v in processor(reader, tenant, recalls[label]).items()}
         metrics |= around_the_switch(reader, embedder, tenants, asked)
         large = tenants["100k"]
         metrics["recall_at_10_vs_exact_100k"] = against_exact(reader, connection, large, asked["100k"][:30])
@@ -407,12 +460,6 @@ def run(server: Server, sizes: dict[str, int], others: int, *, peers_too: bool) 
         )
         metrics["small_domain_hits"] = float(len(small["hits"]) or len(small["nearest"]))
         print_plan(reader, large, asked["100k"][0])
-        if peers_too and importlib.util.find_spec("langgraph") is not None:
-            url = server.url(OWNER, NAME)
-            metrics["postgresstore_p50_ms_100k"] = peer_p50(url, large, others, asked["100k"], embedder)
-            metrics["p50_ratio_to_postgresstore"] = (
-                metrics["p50_ms_100k"] / metrics["postgresstore_p50_ms_100k"]
-            )
     return metrics
 
 

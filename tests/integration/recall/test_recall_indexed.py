@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from remembrancer.domain import abstention
 from remembrancer.flows.term_stats import recount
-from remembrancer.store import search
+from remembrancer.store import search, terms
 from tests.integration.world import READER, World
 
 _LINES = (
@@ -49,6 +50,31 @@ def test_both_ways_find_the_same(filled: World, monkeypatch: pytest.MonkeyPatch)
         assert {memory for memory, _ in exact[query]} == {memory for memory, _ in indexed}, query
         for (_, one), (_, other) in zip(exact[query], indexed, strict=True):
             assert one == pytest.approx(other, abs=0.6), query
+
+
+@pytest.mark.parametrize(
+    ("holding", "chosen"),
+    [([5_000, 0, 300, 0, 1_900], [1, 3, 2]), ([9_000, 0, 5_000], [1, 2]), ([0, 0], [0, 1]), ([], [])],
+)
+def test_the_rarest_words_bring_the_candidates_and_one_that_is_there(
+    holding: list[int], chosen: list[int]
+) -> None:
+    known = terms.Statistics(10_000, 12.0, holding)
+    assert terms.choose(known, len(holding), 2_000) == chosen
+
+
+@pytest.mark.parametrize("exact_max", [search.EXACT_MAX, 10])
+def test_terms_written_out_score_as_those_of_a_list(
+    filled: World, monkeypatch: pytest.MonkeyPatch, exact_max: int
+) -> None:
+    filled.ingest("Amber amber, and a pearl of amber.", target_space="private")
+    recount(filled.services("term_stats"))
+    monkeypatch.setattr(search, "EXACT_MAX", exact_max)
+    written = {query: filled.recall(query, explain=True, limit=20)["hits"] for query in QUERIES}
+    assert any(hit["explain"]["legs"]["lexical"] > 0 for hit in written["amber and pearl"])
+    monkeypatch.setattr(search, "WRITTEN_OUT", 0)
+    for query in QUERIES:
+        assert filled.recall(query, explain=True, limit=20)["hits"] == written[query], query
 
 
 def test_a_small_domain_beside_a_large_one_returns_its_rows(
@@ -110,13 +136,31 @@ def test_private_terms_are_counted_apart(filled: World) -> None:
     assert shared == [{"n": 0}]
 
 
-def test_the_index_is_used_and_brings_nothing_of_another_space(filled: World) -> None:
-    [space] = filled.sql("select space_id, tenant_id from space where kind = 'team_shared'")
-    with filled.database.connect("rem_recall") as connection:
-        found = connection.execute(
-            "select count(*) from rem_passages_with(array[%s], array(select unnest(terms) from passage))",
-            (space["space_id"],),
-        ).fetchone()
+def test_a_look_up_of_terms_brings_nothing_of_another_space(filled: World) -> None:
+    filled.ingest("heliotrope", target_space="private")
+    rows = filled.sql(
+        "select distinct tenant_id, space_id, kind from passage join space using (tenant_id, space_id)"
+    )
+    tenant = rows[0]["tenant_id"]
+    spaces = {row["kind"]: row["space_id"] for row in rows}
+    [every] = filled.sql(
+        "select array_agg(term) as terms from (select distinct unnest(terms) as term from passage) t"
+    )
+
+    def brought(visible: str) -> set[UUID]:
+        with filled.database.connect("rem_recall") as connection:
+            connection.execute(
+                "select set_config('rem.tenant', %s, false)", (str(tenant) if visible else "",)
+            )
+            connection.execute("select set_config('rem.spaces', %s, false)", (visible,))
+            found = connection.execute(
+                "select space_id from rem_passages_with(%s, %s)", (list(spaces.values()), every["terms"])
+            )
+            return {space for (space,) in found}
+
     # Without the settings of a transaction nobody is anybody.
-    assert found == (0,)
+    assert brought("") == set()
+    for space in spaces.values():
+        assert brought(str(space)) == {space}
+    assert brought(",".join(map(str, spaces.values()))) == set(spaces.values())
     assert filled.recall("ocean", READER)["hits"]

@@ -50,13 +50,15 @@ def statistics(unit: Unit, spaces: Sequence[UUID], forms: Sequence[str]) -> Stat
 
 
 def choose(known: Statistics, forms: int, budget: int) -> list[int]:
-    """Which forms bring the candidates: the rarest first, until about `budget` passages; at least one."""
+    """Which forms bring the candidates: the rarest first, until about `budget` passages; at least one that is known
+    to be there, since a form that was never counted most likely brings nothing."""
     chosen: list[int] = []
     total = 0
     for place in sorted(range(forms), key=lambda i: known.holding[i]):
-        total += max(1, known.holding[place])
-        if chosen and total > budget:
+        held = known.holding[place]
+        if total and total + held > budget:
             break
+        total += held
         chosen.append(place)
     return chosen
 
