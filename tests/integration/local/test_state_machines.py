@@ -34,7 +34,7 @@ def handler(event, context):
 """
 
 pytestmark = pytest.mark.timeout(280)
-TRIED = [machine for machine in MACHINES if machine.name in ("outbox", "jobs", "remember")]
+TRIED = [machine for machine in MACHINES if machine.name in ("outbox", "jobs", "remember", "listing")]
 
 
 class Engine:
@@ -193,6 +193,13 @@ def test_an_end_that_cannot_be_written_fails_the_execution(engine: Engine) -> No
         "remember", ATTEMPT, remember_prepare=["ValueError"], remember_failed=["ValueError"]
     )
     assert (status, len(calls)) == ("FAILED", 6)
+
+
+def test_the_listing_goes_on_with_what_it_was_answered_and_over_a_fault(engine: Engine) -> None:
+    first = {"tenant_id": None, "listed": 9, "objects": 5, "after": "a", "more": True}
+    last = {**first, "after": None, "more": False}
+    status, calls = engine.run("listing", {}, list_erased=[first, "InternalFailure", last])
+    assert (status, calls) == ("SUCCEEDED", [["list_erased", {}], *[["list_erased", first]] * 2])
 
 
 def test_what_functions_name_in_aws_exists(aws_and_runtime: tuple[Aws, Path]) -> None:
