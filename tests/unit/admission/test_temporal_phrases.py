@@ -170,6 +170,16 @@ SILENT = [
     "Anna no longer worked there in 2012",
     "used to be CEO since 2012",
     "Anna did not work there from 2012 to 2014",
+    # a negation of a negation, or of the whole
+    "He never stopped working at Acme since 2015",
+    "He hasn't stopped smoking since 2015",
+    "It is not true that he works there since 2020",
+    "It is false that he works there since 2020",
+    "He denies that he is the owner since 2020",
+    # bounds that are none
+    "He works there since 1999, except 2005",
+    "Since 2020 BC the wall stands",
+    "closed until further notice from 2020",
     # contradictory or several
     "from 2018 to 2015 she lived in Rome",
     "She lived in Rome in 2012 and in Bonn in 2014",

@@ -71,7 +71,8 @@ _USED_TO = re.compile(r"\b(?:used to|formerly|previously)\b")
 _UNSURE = re.compile(
     r"\b(?:if|unless|whether|when|may|might|could|would|should|perhaps|maybe|probably|possibly|plans?|planned"
     r"|planning|hopes?|expects?|expected|wants?|about|around|roughly|approximately|circa|early|mid|late"
-    r"|before|after|sometime|by|forecast|predicts?|targets?|estimated?|fiction|novel)\b"
+    r"|before|after|sometime|by|forecast|predicts?|targets?|estimated?|fiction|novel"
+    r"|except|excepting|bce?|true|false|further notice|den(?:y|ies|ied))\b"
 )
 _STATE = re.compile(
     r"\b(?:am|is|are|was|were|be|been|worked|works|lived|lives|served|serves|studied|led|owned|managed|taught"
@@ -174,7 +175,9 @@ def _single(sentence: str, lower: str, period: _Period) -> Window | None:
     before, after = lower[: period.start].rstrip(), lower[period.end :]
     if _counted(sentence, period) or _DASHED.match(after):
         return None
-    ended = _ENDED.search(before) is not None
+    ended = _ENDED.findall(before)
+    if len(ended) > 1:
+        return None  # who never stopped has not ended
     negated = _ANY_NEGATION.search(lower) is not None
     formerly = _USED_TO.search(lower) is not None
     if _SINCE.search(before) or _STARTING.search(before):
