@@ -35,7 +35,7 @@ from tests.integration.world import (
 DOUBTED = "The courier said that doubt=0.65 about this parcel."
 """Between the tenant's threshold and the deployment's."""
 CARD = "4111 1111 1111 1111"
-SCREENING = ("ingest", "proposal", "approve", "remember", "admin")
+SCREENING = ("ingest", "proposal", "approve", "remember", "admin", "job_step")
 
 
 class Scripted:
@@ -174,6 +174,30 @@ def test_kinds_of_personal_data_are_held_or_refused(world: World, other: World, 
     assert mine == [{"n": 0}]
     refused = [e for e in world.audit() if e["action"] in ("input_rejected", "remember_refused")]
     assert refused and not [event for event in refused if "4111" in str(event)]
+
+
+def test_what_a_job_judges_it_judges_by_the_tenants_policy_of_then(world: World, other: World) -> None:
+    """Too many records for one request are taken on unjudged."""
+    texts = [*(f"Room {n} is free." for n in range(LONG)), DOUBTED, f"The card is {CARD} they say."]
+    body = {"records": [{"ump": "1.0", "body": {"text": text}} for text in texts]}
+    told = []
+    for tenant in (world, other):
+        job_id = taken_on(tenant, body)
+        if tenant is world:
+            patch_settings(world, screen={"hold_at": 0.6}, pii={"refuse": ["card"]})
+        run_job(tenant, job_id)
+        job = tenant.call(AGENT, "GET", f"/v1/jobs/{job_id}").json
+        assert job["status"] == "done", job
+        status = {item["index"]: item["status"] for item in job["result"]["items"]}
+        refused = {entry["index"]: entry["errors"][0]["code"] for entry in job["result"]["refused"]}
+        told.append((status[0], status[LONG], status.get(LONG + 1), refused.get(LONG + 1)))
+    assert told == [("stored", "held", None, "pii"), ("stored", "stored", "stored", None)]
+
+
+def taken_on(world: World, body: dict[str, Any]) -> str:
+    reply = world.call(AGENT, "POST", "/v1/ingest/ump", body)
+    assert reply.status == 202, reply.text
+    return str(reply.json["job_id"])
 
 
 def test_a_refusal_names_place_and_kind_and_never_the_value(world: World) -> None:

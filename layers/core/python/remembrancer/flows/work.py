@@ -10,6 +10,7 @@ from uuid import UUID
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.principal import Credential
 from remembrancer.domain.problems import Problem
+from remembrancer.flows import gate
 from remembrancer.flows.batch import Item, Published, outcome, publish
 from remembrancer.flows.bundle import write_bundle
 from remembrancer.flows.context import Services
@@ -106,6 +107,7 @@ def _cut(services: Services, job: Row, credential: Credential) -> list[Row]:
     }
 
     def keep(unit: Unit) -> list[Row]:
+        gate.same_policy(unit, settings)
         # What another worker has made ready meanwhile is left as it is.
         kept = jobs.ready(unit, job_id, prepared.bodies)
         refused = [entry for ordinal, entry in prepared.refused.items() if ordinal in kept]
