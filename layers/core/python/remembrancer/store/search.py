@@ -56,7 +56,7 @@ REACH = 3
 """A candidate's score depends on so many passages before and after it in its source."""
 NEAR = 12
 """How many of the best of each leg bring what lies around them."""
-EF_SEARCH = 120
+EF_SEARCH = 200
 WRITTEN_OUT = 64
 """Up to so many terms of a query are written out in its statement."""
 
