@@ -359,7 +359,7 @@ def main() -> None:
     if options.sizes:
         sizes = tuple(map(int, options.sizes.split(",")))
     embedder = Metered(ensure(), threads=1)
-    vectors = pool(embedder)
+    vectors = pool(embedder) if any(sizes) else None
     metrics: dict[str, float] = {}
     print("median of", rounds, "rounds; CPU in ms a row")
     print(
