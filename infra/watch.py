@@ -105,9 +105,18 @@ class Watch(Construct):
         )
         quarantined = _emitted(QUARANTINED)
         screened = _emitted(SCREENED)
+        # One expression: each sum by itself would count among the ten metrics of an alarm.
+        held, all_ = (
+            f"({'+'.join(f'FILL({name}{n},0)' for n in range(len(of)))})"
+            for name, of in (("q", quarantined), ("s", screened))
+        )
         share = cloudwatch.MathExpression(
-            expression="IF(s>=20, 100*q/s, 0)",
-            using_metrics={"q": _sum(quarantined, "quarantined"), "s": _sum(screened, "screened")},
+            expression=f"IF({all_}>=20, 100*{held}/{all_}, 0)",
+            using_metrics={
+                f"{name}{n}": metric
+                for name, of in (("q", quarantined), ("s", screened))
+                for n, metric in enumerate(of)
+            },
             label="quarantined, percent",
             period=_FIVE_MINUTES,
         )
