@@ -17,7 +17,7 @@ from remembrancer.flows import stage, work
 from remembrancer.store import jobs
 from tests.integration.admission.conftest import markdown, step
 from tests.integration.probe import counts, everywhere
-from tests.integration.world import AGENT, OTHER_AGENT, Reply, World
+from tests.integration.world import ADMIN, AGENT, OTHER_AGENT, Reply, World
 
 
 class Killed(BaseException):
@@ -256,6 +256,7 @@ def test_records_of_a_job_are_judged_as_those_of_a_request(
     body = {"records": mixed(word)} if path.endswith("ump") else {"content": blocks(word)}
     reply = world.call(AGENT, "POST", path, body)
     assert reply.status == 202, reply.text
+    assert everywhere(world, SECRET) == [], "what waits to be judged has no secret either"
     if interrupted is not None:
         dying(interrupted, 1)
         with pytest.raises(Killed):
@@ -278,6 +279,28 @@ def test_records_of_a_job_are_judged_as_those_of_a_request(
         f"{word.title()} works at Globex.",
     )
     assert [row["predicate_key"] for row in linked] == ["works_at"]
+
+
+@pytest.mark.parametrize("path", ["/v1/ingest/ump", "/v1/ingest/memory"])
+def test_a_tenant_that_refuses_secrets_has_none_waiting(
+    world: World, run_job: Callable[..., dict[str, Any]], path: str
+) -> None:
+    changed = world.call(ADMIN, "PATCH", "/v1/settings", {"secrets": "reject"}, signed=True)
+    assert changed.status == 200, changed.text
+    try:
+        word = f"cruet{path[-3:]}"
+        body = {"records": mixed(word)} if path.endswith("ump") else {"content": blocks(word)}
+        reply = world.call(AGENT, "POST", path, body)
+        assert reply.status == 202 and everywhere(world, SECRET) == []
+        assert (3, "rejected") in [(e["index"], e["status"]) for e in reply.json["refused"]]
+        result = run_job(reply.json["job_id"])["result"]
+        assert {n for e in result["refused"] if (n := e["index"]) != 7} == {1, 3, 9}
+        assert [e["index"] for e in result["redactions"]] == [3]
+        none = [{"body": {"text": f"The {word} {n} opens with {SECRET}."}} for n in range(9)]
+        assert world.call(AGENT, "POST", "/v1/ingest/ump", {"records": none}).code == "input_rejected"
+        assert everywhere(world, SECRET) == []
+    finally:
+        world.call(ADMIN, "PATCH", "/v1/settings", {"secrets": "redact"}, signed=True)
 
 
 def test_a_job_of_which_nothing_can_be_stored_says_so_of_each_record(

@@ -83,6 +83,23 @@ def examine_many(
     return found
 
 
+def without_secrets(request: R) -> tuple[R, tuple[str, ...]]:
+    """A request that must wait for its judgement: its secrets replaced, and their kinds.
+
+    Invisible characters stay for the screen to see, and with them a secret that they cut; `examine` takes both out.
+    Raises Problem invalid_input as `examine` does.
+    """
+    kinds: set[str] = set()
+
+    def redact(_: str, text: str) -> str:
+        redacted, findings = redact_secrets(text)
+        kinds.update(finding.kind for finding in findings)
+        return redacted
+
+    cleaned = _replace(_raw(request), redact)
+    return (_revalidate(request, cleaned), tuple(sorted(kinds))) if kinds else (request, ())
+
+
 def _raw(request: Closed) -> dict[str, Any]:
     return request.model_dump(mode="python", exclude={"source_prompt"}, exclude_none=True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Annotated, Any
 
@@ -31,6 +31,8 @@ class Record:
     index: int
     request: IngestRequest
     claimed: Mapping[str, Any] | None = None
+    redacted: tuple[str, ...] = ()
+    """Kinds of the secrets that were replaced already."""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON, for the staging table."""
@@ -38,11 +40,13 @@ class Record:
             "index": self.index,
             "request": self.request.model_dump(mode="json", exclude_defaults=True),
             "claimed": None if self.claimed is None else dict(self.claimed),
+            "redacted": list(self.redacted),
         }
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Record:
-        return cls(stored["index"], IngestRequest.model_validate(stored["request"]), stored["claimed"])
+        request = IngestRequest.model_validate(stored["request"])
+        return cls(stored["index"], request, stored["claimed"], tuple(stored["redacted"]))
 
 
 @dataclass
@@ -114,16 +118,42 @@ def judge(
     """
     waiting = iter(records)
     while portion := list(islice(waiting, PORTION)):
-        seen = [
-            _Recorded(
-                request=record.request,
-                claims=_texts(record.claimed),
-                claimed=None if record.claimed is None else canonical_json(record.claimed),
-            )
-            for record in portion
-        ]
+        seen = [_recorded(record) for record in portion]
         for record, examined in zip(portion, gate.examine_many(services, seen, settings), strict=True):
             _judge_one(services, judged, record, examined, pointer.format(index=record.index))
+
+
+def redact(judged: Judged, records: Iterable[Record], settings: TenantSettings, pointer: str) -> list[Record]:
+    """The records that may wait for `judge`, without their secrets; the others are refused."""
+    kept = []
+    for record in records:
+        place = pointer.format(index=record.index)
+        try:
+            cleaned, kinds = gate.without_secrets(_recorded(record))
+        except Problem as problem:
+            judged.refuse(record.index, "invalid", _at(place, problem.errors))
+            continue
+        if kinds and settings.secrets == "reject":
+            errors = [FieldError(place, "secret", f"a secret of kind {kind}") for kind in kinds]
+            judged.refuse(record.index, "rejected", errors)
+            judged.redactions += _redactions(record.index, place, kinds)
+            continue
+        kept.append(
+            replace(record, request=cleaned.request, claimed=_claims(cleaned.claimed), redacted=kinds)
+        )
+    return kept
+
+
+def _recorded(record: Record) -> _Recorded:
+    return _Recorded(
+        request=record.request,
+        claims=_texts(record.claimed),
+        claimed=None if record.claimed is None else canonical_json(record.claimed),
+    )
+
+
+def _redactions(index: int, place: str, kinds: Iterable[str]) -> list[dict[str, Any]]:
+    return [{"index": index, "pointer": place, "kind": kind} for kind in sorted(kinds)]
 
 
 def _judge_one(
@@ -136,8 +166,8 @@ def _judge_one(
     if isinstance(examined, Problem):  # blank once cleaned
         judged.refuse(record.index, "invalid", _at(place, examined.errors))
         return
-    kinds = sorted({kind for _, kind in examined.redactions})
-    judged.redactions += [{"index": record.index, "pointer": place, "kind": kind} for kind in kinds]
+    kinds = {kind for _, kind in examined.redactions} | set(record.redacted)
+    judged.redactions += _redactions(record.index, place, kinds)
     if examined.verdict is Verdict.REJECT:
         judged.refuse(record.index, "rejected", _at(place, gate.errors_of(examined)))
         return

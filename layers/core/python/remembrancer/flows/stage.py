@@ -14,7 +14,7 @@ from remembrancer.flows.context import Call, Services
 from remembrancer.flows.index import MAX_PASSAGES, Text, cut_text, embedded
 from remembrancer.flows.jobs import accepted
 from remembrancer.flows.keyed import Answer, Keyed
-from remembrancer.flows.records import Judged, Record, audit_refused, by_index, judge
+from remembrancer.flows.records import Judged, Record, audit_refused, by_index, judge, redact
 from remembrancer.flows.staged import unjudged, unread
 from remembrancer.store import jobs, memories, spaces
 from remembrancer.store.database import Unit
@@ -50,8 +50,11 @@ def judge_and_write(
     if fits(services.embedder, [text_of(record.request) for record in records]):
         judge(services, judged, records, start.principal.settings, pointer)
         return _write(services, call, start, judged, {**judged.shown(), **more})
-    waiting = [(record.request.target_space, unjudged(record, pointer)) for record in records]
-    shown = {"refused": by_index(judged.refused), **more}
+    clean = redact(judged, records, start.principal.settings, pointer)
+    if not clean:
+        return _write(services, call, start, judged, {})
+    waiting = [(record.request.target_space, unjudged(record, pointer)) for record in clean]
+    shown = {"refused": by_index(judged.refused), "redactions": by_index(judged.redactions), **more}
     return _stage(services, call, start, waiting, judged.refused, shown, records=True)
 
 

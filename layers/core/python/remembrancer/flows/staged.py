@@ -74,6 +74,8 @@ def told(shown: Mapping[str, Any], bodies: Sequence[Mapping[str, Any]]) -> dict[
     return {
         **shown,
         "refused": by_index([*shown["refused"], *refused]),
-        "redactions": by_index(entry for body in bodies for entry in body["redactions"]),
+        "redactions": by_index(
+            [*shown["redactions"], *(entry for body in bodies for entry in body["redactions"])]
+        ),
         "pii": any(body.get("pii", False) for body in bodies),
     }
