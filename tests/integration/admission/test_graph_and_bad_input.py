@@ -200,4 +200,7 @@ def test_a_megabyte_on_one_line_is_a_job_in_time(world: World) -> None:
     reply = ingest(world, text[:1_000_000])
     assert reply.status == 202, reply.text
     assert markdown(world, "`" * 999_999).status in (201, 202)
-    assert ingest(world, "x" * 1_000_001).status == 422
+    for path in ("/v1/ingest", "/v1/ingest/markdown", "/v1/ingest/memory"):
+        long = world.call(AGENT, "POST", path, {"content": "x" * 1_000_001})
+        assert (long.status, long.code) == (413, "input_budget_exceeded"), path
+        assert long.json["errors"][0]["pointer"] == "/content"

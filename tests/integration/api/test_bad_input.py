@@ -13,6 +13,7 @@ import pytest
 
 from functions import manifest
 from remembrancer.domain.problems import CATALOGUE
+from remembrancer.domain.requests import MAX_CONTENT
 from tests.integration.probe import (
     Place,
     QuickEmbedder,
@@ -248,8 +249,10 @@ def test_every_bound_by_one_and_every_type(
                 continue
             with logged() as log:
                 reply = send(world, route, json.dumps(put(sample, place.path, bad)))
-            codes = ("malformed_request",) if not place.path else ("invalid_input",)
-            check(reply, log.getvalue(), *codes)
+            code = "invalid_input" if place.path else "malformed_request"
+            if isinstance(bad, str) and len(bad) > MAX_CONTENT:
+                code = "input_budget_exceeded"
+            check(reply, log.getvalue(), code)
             assert "77317731" not in reply.text, (place.pointer, what)
             if place.path:
                 known = "/" + "/".join(map(str, place.path))

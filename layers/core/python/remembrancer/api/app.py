@@ -189,7 +189,11 @@ class Api:
         return _response(problem, _correlation_id(self.resolver.current_event.raw_event))
 
     def _invalid(self, error: RequestValidationError) -> Response[str]:
-        return self._problem(Problem("invalid_input", [_field_error(e) for e in error.errors()][:50]))
+        errors = error.errors()
+        told = [_field_error(e) for e in errors][:50]
+        if any(map(_over_budget, errors)):
+            return self._problem(Problem("input_budget_exceeded", told))
+        return self._problem(Problem("invalid_input", told))
 
     def _unavailable(self, error: EmbeddingUnavailable) -> Response[str]:
         observability.failure(error)
@@ -263,6 +267,11 @@ class _Location:
                 parts.append(str(part))
         prefix = "" if kind == "body" else f"/{kind}"
         return cls(prefix + "".join(f"/{part}" for part in parts))
+
+
+def _over_budget(error: Mapping[str, Any]) -> bool:
+    """A content of more characters than a request may bring: 413, as one of more bytes."""
+    return error["type"] == "string_too_long" and bool(error["ctx"]["max_length"] == requests.MAX_CONTENT)
 
 
 def _field_error(error: Mapping[str, Any]) -> FieldError:
