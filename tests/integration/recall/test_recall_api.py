@@ -78,6 +78,9 @@ def test_phrases_must_match_and_exclusions_leave_out(talk: World) -> None:
     assert texts(talk.recall('"blue vase"')) == ["My cat Felix broke the blue vase on Sunday."]
     assert talk.recall('"vase blue"')["hits"] == []
     assert all("tomatoes" not in text for text in texts(talk.recall("garden vase -tomatoes")))
+    broken = "My cat Felix broke the blue vase on Sunday."
+    assert broken in texts(talk.recall('Felix cat vase -"vase blue"'))
+    assert broken not in texts(talk.recall('Felix cat vase -"blue vase"'))
 
 
 def test_filters_are_inside_the_search(talk: World) -> None:

@@ -38,7 +38,14 @@ def ask(world: World, query: str, **more: Any) -> list[tuple[str, float]]:
     return [(hit["memory_id"], hit["explain"]["legs"]["lexical"]) for hit in answer["hits"]]
 
 
-QUERIES = ["amber and pearl", "note 7", '"amber and cedar"', "kelp -ocean", "the of"]
+QUERIES = [
+    "amber and pearl",
+    "note 7",
+    '"amber and cedar"',
+    "kelp -ocean",
+    'amber -"pearl and cedar"',
+    "the of",
+]
 
 
 def test_both_ways_find_the_same(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,6 +47,19 @@ def test_an_exclusion_with_nothing_beside_it_is_searched_for() -> None:
     assert asked.excluded == () and [w.word for w in asked.words] == ["draft"]
 
 
+@pytest.mark.parametrize("query", ['vases -"blue tulip"', "vases -“blue tulip”"])
+def test_a_phrase_is_left_out_as_a_whole(query: str) -> None:
+    asked = understand(query, NOW)
+    assert (asked.excluded, asked.phrases) == ((), ())
+    assert asked.excluded_phrases[0] == ("blue", "tulip")
+    assert understand('-"blue tulip"', NOW).excluded_phrases == ()
+
+
+def test_a_run_without_spaces_is_left_out_as_a_whole() -> None:
+    asked = understand("vases -東京都", NOW)
+    assert (asked.excluded, asked.excluded_phrases) == ((), (("東京", "京都"),))
+
+
 @pytest.mark.parametrize(
     ("word", "terms"),
     [

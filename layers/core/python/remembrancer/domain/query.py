@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -42,6 +42,8 @@ class Question:
     """Each must be in a hit: the sequences of terms, any of which is the phrase."""
     excluded: tuple[str, ...]
     """Terms of which no hit may have one."""
+    excluded_phrases: tuple[tuple[str, ...], ...]
+    """Sequences of two terms or more of which no hit may hold one."""
     name_words: frozenset[str]
     """Folded words that may be part of a person's name."""
     asks_when: bool
@@ -52,19 +54,26 @@ def understand(query: str, now: datetime) -> Question:
     """`now` is the instant that `last May` counts from, timezone-aware."""
     phrases: list[tuple[tuple[str, ...], ...]] = []
     excluded: dict[str, None] = {}
+    excluded_phrases: dict[tuple[str, ...], None] = {}
+
+    def exclude(sequences: Sequence[tuple[str, ...]]) -> None:
+        excluded.update((s[0], None) for s in sequences if len(s) == 1)
+        excluded_phrases.update((s, None) for s in sequences if len(s) > 1)
 
     def phrase(match: re.Match[str]) -> str:
         sequences = tuple(phrase_terms(match[2]))
         if match[1]:
-            # Only a word can be left out, so a phrase leaves out nothing but itself when it is one word.
-            excluded.update((s[0], None) for s in sequences if len(s) == 1)
+            exclude(sequences)
             return " "
         if sequences and len(phrases) < MAX_PHRASES:
             phrases.append(sequences)
         return f" {match[2]} "
 
     def leave_out(match: re.Match[str]) -> str:
-        excluded.update(dict.fromkeys(excluding_terms(match[1])))
+        if is_unspaced(match[1]):
+            exclude(phrase_terms(match[1]))  # the run itself, not every pair of its characters
+        else:
+            exclude([(term,) for term in excluding_terms(match[1])])
         return " "
 
     plain = _EXCLUDED.sub(leave_out, _PHRASE.sub(phrase, query))
@@ -72,12 +81,14 @@ def understand(query: str, now: datetime) -> Question:
     if not words and not phrases:
         # Nothing but exclusions or marks: what was typed is what is looked for.
         excluded.clear()
+        excluded_phrases.clear()
         plain, words = query, tuple(query_terms(query)[:MAX_WORDS])
     return Question(
         text=" ".join(plain.split()) or query,
         words=words,
         phrases=tuple(phrases),
         excluded=tuple(excluded)[: MAX_EXCLUDED * 8],
+        excluded_phrases=tuple(excluded_phrases)[:MAX_EXCLUDED],
         name_words=_name_words(plain),
         asks_when=_WHEN.search(plain) is not None,
         periods=tuple(find_periods(plain, now)),

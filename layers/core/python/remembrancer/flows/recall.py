@@ -239,6 +239,7 @@ def filters_of(unit: Unit, request: RecallRequest, question: Question) -> search
         decayed="decayed" in request.include,
         phrases=question.phrases,
         excluded=question.excluded,
+        excluded_phrases=question.excluded_phrases,
         view=visibility.view(unit.principal.settings, unit.now, at=request.at, known_at=request.known_at),
     )
 
@@ -426,7 +427,7 @@ def _explained(ranked: Ranked) -> dict[str, Any]:
             "words": [asked.word for asked in question.words],
             "terms": [list(asked.forms) for asked in question.words],
             "phrases": [[list(sequence) for sequence in phrase] for phrase in question.phrases],
-            "excluded": list(question.excluded),
+            "excluded": [*question.excluded, *(list(phrase) for phrase in question.excluded_phrases)],
             "names": sorted(question.name_words),
             "asks_when": question.asks_when,
             "periods": [

@@ -77,6 +77,7 @@ class Filters:
     decayed: bool
     phrases: Sequence[Sequence[Sequence[str]]]
     excluded: Sequence[str]
+    excluded_phrases: Sequence[Sequence[str]]
     view: Mapping[str, Any]
     """The parameters of `visibility.view`."""
 
@@ -232,6 +233,8 @@ def _parameters(unit: Unit, asking: Asking, filters: Filters) -> dict[str, Any]:
     for number, alternatives in enumerate(filters.phrases):
         for choice, (space, phrase) in enumerate(product(spaces, alternatives)):
             parameters[f"phrase_{number}_{choice}"] = scoped(space, phrase)
+    for number, (space, phrase) in enumerate(product(spaces, filters.excluded_phrases)):
+        parameters[f"without_{number}"] = scoped(space, phrase)
     return parameters
 
 
@@ -245,15 +248,18 @@ def _worded(filters: Filters) -> str:
     wanted = ["true"]
     for number, alternatives in enumerate(filters.phrases):
         choices = range(len(filters.spaces) * len(alternatives))
-        any_of = " or ".join(
-            f"(p.terms @> %(phrase_{number}_{c})s::bigint[]"
-            f" and rem_holds_phrase(p.terms, %(phrase_{number}_{c})s::bigint[]))"
-            for c in choices
-        )
+        any_of = " or ".join(_holds(f"phrase_{number}_{c}") for c in choices)
         wanted.append(f"({any_of})")
     if filters.excluded:
         wanted.append("not (p.terms && %(excluded)s::bigint[])")
+    unwanted = range(len(filters.spaces) * len(filters.excluded_phrases))
+    wanted.extend(f"not {_holds(f'without_{number}')}" for number in unwanted)
     return " and ".join(wanted)
+
+
+def _holds(phrase: str) -> str:
+    """Whether the passage has the terms of that parameter, one after the other."""
+    return f"(p.terms @> %({phrase})s::bigint[] and rem_holds_phrase(p.terms, %({phrase})s::bigint[]))"
 
 
 def _counts(unit: Unit, filters: Filters, parameters: Mapping[str, Any]) -> list[int]:
