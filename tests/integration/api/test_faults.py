@@ -169,7 +169,7 @@ def test_the_victim_of_a_deadlock_runs_again_a_few_times(world: World, error: ty
     failures = {"left": 3}
 
     def before(query: str) -> None:
-        if "insert into memory (" in query and failures["left"]:
+        if "memory_insert(" in query and failures["left"]:
             failures["left"] -= 1
             raise error("victim")
 
