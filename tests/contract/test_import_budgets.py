@@ -7,6 +7,7 @@ about 0.25 s. On a busy one everything is slower by the same factor: the ratio i
 from __future__ import annotations
 
 import os
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,8 @@ ROOT = Path(__file__).parents[2]
 REFERENCE = "psycopg, pydantic, aws_lambda_powertools.event_handler.openapi.params"
 QUIET_REFERENCE_S = 0.25
 BUDGET_S = {False: 0.35, True: 1.2}
-RUNS = 5
+RUNS = 6
+"""The first compiles."""
 HEAVY = ("numpy", "onnxruntime", "tokenizers", "boto3", "botocore.session", "aws_xray_sdk", "phonenumbers")
 SERVING = [function for function in manifest.FUNCTIONS if function.routes]
 
@@ -42,9 +44,9 @@ def test_an_import_stays_within_its_budget(tmp_path: Path) -> None:
     names = ("purge", "approve")
     modules = {"reference": REFERENCE, **{name: f"functions.{name}.handler" for name in names}}
     rounds = [{name: seconds(module, tmp_path) for name, module in modules.items()} for _ in range(RUNS)]
-    taken = {name: min(each[name] for each in rounds) for name in modules}
     for name in names:
-        ratio = taken[name] / taken["reference"]
+        # The middle one of neighbours in time: what else the machine does meets both.
+        ratio = statistics.median(each[name] / each["reference"] for each in rounds[1:])
         allowed = BUDGET_S[manifest.function(name).embeds] / QUIET_REFERENCE_S
         assert ratio <= allowed, f"{name}: {ratio:.2f} times the libraries"
 
