@@ -25,7 +25,9 @@ PiiKinds = Annotated[tuple[PiiKind, ...], Field(max_length=6, strict=False)]
 class Retention(BaseModel):
     """Days until a memory of a kind decays, unless its own expires_at says otherwise."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True
+    )
 
     fact: Days = 365
     episodic: Days = 30
@@ -37,7 +39,9 @@ class Retention(BaseModel):
 class ScreenSettings(BaseModel):
     """How much stricter than the deployment the screen is here; None is the deployment's own."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True
+    )
 
     reject_at: Threshold | None = None
     """Score of layer 2 from which a text is refused."""
@@ -50,14 +54,18 @@ class ScreenSettings(BaseModel):
 class PiiSettings(BaseModel):
     """Kinds of personal data that are not only flagged and masked: held for a person, or refused. Refusal wins."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True
+    )
 
     hold: PiiKinds = ()
     refuse: PiiKinds = ()
 
 
 class TenantSettings(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True
+    )
 
     default_space: Space = "team_shared"
     four_eyes: bool = False
