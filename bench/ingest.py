@@ -302,10 +302,6 @@ def stores(
         url = server.url(OWNER, f"{name}_{size}")
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("create extension if not exists vector")
-            # mem0 leaves a transaction open behind a read, and waits while the others have their turn.
-            connection.execute(
-                f'alter database "{name}_{size}" set idle_in_transaction_session_timeout = 0'.encode()
-            )
         # One of its own: ours remembers the texts it has just embedded, and these are the same.
         store = make(url, Metered(embedder.model_dir, threads=1))
         store.add("bench", ["-1"], [sentence(EXISTING - 1)])
@@ -369,7 +365,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="rem-ingest-") as name:
         folder = Path(name)
         folder.chmod(0o755)
-        with Server(folder / "data") as server:
+        # The others wait while one is filled, mem0 with a transaction open behind a read.
+        patient = {"idle_session_timeout": "0", "idle_in_transaction_session_timeout": "0"}
+        with Server(folder / "data", settings=patient) as server:
             PID_FILES.append(server.data_dir / "postmaster.pid")
             for size in sizes:
                 with stores(server, embedder, vectors, size, folder, peered=not options.no_peers) as found:
