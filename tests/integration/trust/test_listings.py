@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import threading
@@ -17,18 +16,16 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 from functions.list_erased import handler as list_erased
-from functions.migrate import handler as migrate
 from local import recover
-from local.runtime import Invocation
 from remembrancer.adapters.objects import S3Objects
 from remembrancer.domain.problems import Problem
 from remembrancer.flows import listing
 from remembrancer.flows.context import Services
 from remembrancer.store import listings
 from tests.checkpoint_account import checkpoint_account
-from tests.integration.conftest import Database
 from tests.integration.probe import QuickEmbedder, everywhere, logged, scratch_world
 from tests.integration.trust.erasing import done, no_orphans, purge, with_bucket
+from tests.integration.trust.restoring import backup_of, recovered
 from tests.integration.world import (
     ADMIN,
     AUDITOR,
@@ -98,15 +95,9 @@ def entries(s3: Any, tenant: str, kind: str, name: str) -> list[str]:
 
 
 def reapply(world: World, files: list[Path]) -> list[dict[str, Any]]:
-    told = []
-
-    async def invoke(name: str, payload: bytes) -> Invocation:
-        with wired(world, name):
-            told.append(migrate.handler(json.loads(payload), LambdaContext(name)))
-        return Invocation(json.dumps(told[-1]).encode())
-
     events = recover.reapply_events(Namespace(files=files, tenant=world.tenant_id))
-    assert asyncio.run(recover.here(invoke, events)) == 0
+    code, told = recovered(world, events)
+    assert code == 0
     return told
 
 
@@ -122,22 +113,8 @@ def release(world: World, hold_id: str) -> None:
 
 @pytest.fixture
 def restored(world: World, postgres: Any) -> Iterator[Callable[[], World]]:
-    """A backup is taken when it is called first; the world of the restored backup when it is called again."""
-    name = f"{world.database.name}_older"
-    made: list[World] = []
-
-    def step() -> World:
-        world.close()
-        if not made:
-            postgres.ensure_database(name, template=world.database.name)
-            made.append(World(Database(postgres, name), world.embedder, world.macs, world.tenant_id,
-                              dict(world.principals), world.signing))  # fmt: skip
-        return made[0]
-
-    yield step
-    for one in made:
-        one.close()
-    postgres.drop_database(name)
+    with backup_of(world, postgres) as step:
+        yield step
 
 
 def test_an_older_database_is_told_what_the_machine_listed(

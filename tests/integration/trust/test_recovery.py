@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from argparse import Namespace
 from collections.abc import Callable, Iterator
@@ -16,12 +15,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from functions.migrate import handler as migrate
 from local import recover
 from local.__main__ import main
-from local.runtime import Invocation
 from remembrancer.adapters.signatures import sign_request
 from remembrancer.domain.problems import Problem
-from tests.integration.conftest import Database
 from tests.integration.probe import QuickEmbedder, counts, everywhere, public_pem, scratch_world
 from tests.integration.trust.erasing import done, dsar, no_orphans, purge, with_bucket, work
+from tests.integration.trust.restoring import backup_of, operate, recovered
 from tests.integration.world import (
     ADMIN,
     AGENT,
@@ -31,11 +29,9 @@ from tests.integration.world import (
     OTHER_AGENT,
     READER,
     REVIEWER,
-    LambdaContext,
     Person,
     World,
     new_world,
-    wired,
 )
 
 WORD = "zq5gone"
@@ -49,35 +45,8 @@ def world(postgres: Any, tmp_path: Any) -> Iterator[World]:
 
 @pytest.fixture
 def restored(world: World, postgres: Any) -> Iterator[Callable[[], World]]:
-    """A backup is taken when it is called first; the world of the restored backup when it is called again."""
-    name = f"{world.database.name}_backup"
-    made: list[World] = []
-
-    def step() -> World:
-        world.close()
-        if not made:
-            postgres.ensure_database(name, template=world.database.name)
-            made.append(World(Database(postgres, name), world.embedder, world.macs, world.tenant_id,
-                              dict(world.principals), world.signing))  # fmt: skip
-        return made[0]
-
-    yield step
-    for one in made:
-        one.close()
-    postgres.drop_database(name)
-
-
-def operate(world: World, event: dict[str, Any]) -> Any:
-    with wired(world, "migrate"):
-        return migrate.handler(event, LambdaContext("migrate"))
-
-
-def run_command(world: World, events: list[dict[str, Any]]) -> int:
-    async def invoke(name: str, payload: bytes) -> Invocation:
-        assert name == "migrate"
-        return Invocation(json.dumps(operate(world, json.loads(payload))).encode())
-
-    return asyncio.run(recover.here(invoke, events))
+    with backup_of(world, postgres) as step:
+        yield step
 
 
 def listed(world: World, person: Person, path: str, file: Path) -> Path:
@@ -130,7 +99,7 @@ def test_a_restored_backup_forgets_again_what_was_erased_after_it(
     backup = restored()
     assert everywhere(backup, WORD) != [] and counts(backup)["legal_order"] == 0
     events = recover.reapply_events(Namespace(files=files, tenant=backup.tenant_id))
-    assert run_command(backup, events) == 0
+    assert recovered(backup, events)[0] == 0
     told = [line for line in capsys.readouterr().out.splitlines() if line.startswith('{"holds"')]
     assert [json.loads(line) for line in told] == [
         {"holds": 2, "erased": 0, "tombstones": 0},
@@ -145,7 +114,7 @@ def test_a_restored_backup_forgets_again_what_was_erased_after_it(
     assert (gone["held"], gone["erased"]) == ([later, held], [kept])
     # Repeating it does nothing; the chain says what was done, by whom, and verifies.
     before = counts(backup)
-    assert run_command(backup, events) == 0
+    assert recovered(backup, events)[0] == 0
     after = counts(backup)
     assert {table for table in after if after[table] != before[table]} <= {"audit_event"}
     [row] = [event for event in backup.audit() if event["action"] == "erasure_reapplied"]
@@ -161,7 +130,7 @@ def test_another_tenants_tombstones_erase_nothing(world: World, tmp_path: Path) 
     mine = world.ingest("Mine.")["memory_id"]
     done(purge(other, memory_ids=[memory]))
     file = listed(other, AUDITOR, "/v1/tombstones", tmp_path / "t.jsonl")
-    assert run_command(world, recover.reapply_events(Namespace(files=[file], tenant=world.tenant_id))) == 0
+    assert recovered(world, recover.reapply_events(Namespace(files=[file], tenant=world.tenant_id)))[0] == 0
     assert world.call(READER, "GET", f"/v1/memories/{mine}").status == 200
     other.close()
 
