@@ -33,10 +33,14 @@ _FIVE_MINUTES = cdk.Duration.minutes(5)
 
 
 def _sum(metrics: Sequence[cloudwatch.IMetric], label: str) -> cloudwatch.MathExpression:
-    letters = "".join(filter(str.isalpha, label)).lower()
-    using = {f"{letters}{number}": metric for number, metric in enumerate(metrics)}
-    total = "+".join(f"FILL({name},0)" for name in using)
+    total, using = _total(metrics, "".join(filter(str.isalpha, label)).lower())
     return cloudwatch.MathExpression(expression=total, using_metrics=using, label=label, period=_FIVE_MINUTES)
+
+
+def _total(metrics: Sequence[cloudwatch.IMetric], letters: str) -> tuple[str, dict[str, cloudwatch.IMetric]]:
+    """The sum as a part of an expression, and the metrics under the names that it has."""
+    using = {f"{letters}{number}": metric for number, metric in enumerate(metrics)}
+    return "+".join(f"FILL({name},0)" for name in using), using
 
 
 def _emitted(metric: EmittedMetric, statistic: str = "Sum") -> list[cloudwatch.IMetric]:
@@ -103,20 +107,12 @@ class Watch(Construct):
             statistic="Average",
             period=_FIVE_MINUTES,
         )
-        quarantined = _emitted(QUARANTINED)
-        screened = _emitted(SCREENED)
         # One expression: each sum by itself would count among the ten metrics of an alarm.
-        held, all_ = (
-            f"({'+'.join(f'FILL({name}{n},0)' for n in range(len(of)))})"
-            for name, of in (("q", quarantined), ("s", screened))
-        )
+        held, quarantined = _total(_emitted(QUARANTINED), "q")
+        every, screened = _total(_emitted(SCREENED), "s")
         share = cloudwatch.MathExpression(
-            expression=f"IF({all_}>=20, 100*{held}/{all_}, 0)",
-            using_metrics={
-                f"{name}{n}": metric
-                for name, of in (("q", quarantined), ("s", screened))
-                for n, metric in enumerate(of)
-            },
+            expression=f"IF(({every})>=20, 100*({held})/({every}), 0)",
+            using_metrics=quarantined | screened,
             label="quarantined, percent",
             period=_FIVE_MINUTES,
         )

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import pytest
 
-from remembrancer.flows import stage, work
+from remembrancer.flows import index, work
 from remembrancer.store import jobs
 from tests.integration.admission.conftest import markdown, step
 from tests.integration.probe import counts, everywhere
@@ -27,7 +27,7 @@ class Killed(BaseException):
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """More than 6 passages are a job, 4 are embedded at a time, a dead worker's lease is over at once."""
-    monkeypatch.setattr(stage, "MAX_PASSAGES", 6)
+    monkeypatch.setattr(index, "MAX_PASSAGES", 6)
     monkeypatch.setattr(work, "BATCH", 4)
     monkeypatch.setattr(jobs, "LEASE", timedelta(0))
 

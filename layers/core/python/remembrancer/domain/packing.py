@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from remembrancer.domain.stopwords import NEGATIONS
+from remembrancer.domain.stopwords import is_negation
 from remembrancer.domain.terms import text_terms
 
 ALIKE = 0.9
@@ -50,7 +50,7 @@ def _said(text: str) -> _Said:
         frozenset(term for term in terms if any(c.isdigit() for c in term)),
         frozenset(folded),
         frozenset(low for word, low in zip(words, folded, strict=True) if word[0].isupper()),
-        tuple(sorted("not" if word.endswith("n't") else word for word in folded if _denies(word))),
+        tuple(sorted("not" if word.endswith("n't") else word for word in folded if is_negation(word))),
     )
 
 
@@ -63,10 +63,6 @@ def _same(a: _Said, b: _Said) -> bool:
         and b.names <= a.words
         and _likeness(a.terms, b.terms) >= ALIKE
     )
-
-
-def _denies(word: str) -> bool:
-    return word in NEGATIONS or word.endswith("n't")
 
 
 def pack(sizes: Sequence[int], budget: int | None) -> tuple[list[int], int]:

@@ -64,3 +64,9 @@ NEGATIONS = _words(
     " niemand не нет ни никогда без никто ничего"
 )
 """Words that deny, in the same languages: a text with one and a text without it say the opposite."""
+
+
+def is_negation(word: str) -> bool:
+    """Whatever its case and apostrophe; `doesn't` and its like too."""
+    plain = word.casefold().replace("’", "'")
+    return plain in NEGATIONS or plain.endswith("n't")

@@ -22,12 +22,15 @@ PiiKind = Literal["card", "email", "iban", "ip", "phone", "ssn"]
 PiiKinds = Annotated[tuple[PiiKind, ...], Field(max_length=6, strict=False)]
 
 
-class Retention(BaseModel):
-    """Days until a memory of a kind decays, unless its own expires_at says otherwise."""
-
+class _Stored(BaseModel):
+    # Built at first use, as requests are.
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True
     )
+
+
+class Retention(_Stored):
+    """Days until a memory of a kind decays, unless its own expires_at says otherwise."""
 
     fact: Days = 365
     episodic: Days = 30
@@ -36,12 +39,8 @@ class Retention(BaseModel):
     decision: Days = 730
 
 
-class ScreenSettings(BaseModel):
+class ScreenSettings(_Stored):
     """How much stricter than the deployment the screen is here; None is the deployment's own."""
-
-    model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True
-    )
 
     reject_at: Threshold | None = None
     """Score of layer 2 from which a text is refused."""
@@ -51,22 +50,14 @@ class ScreenSettings(BaseModel):
     """The least severity of a rule that refuses; what is below is held."""
 
 
-class PiiSettings(BaseModel):
+class PiiSettings(_Stored):
     """Kinds of personal data that are not only flagged and masked: held for a person, or refused. Refusal wins."""
-
-    model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True
-    )
 
     hold: PiiKinds = ()
     refuse: PiiKinds = ()
 
 
-class TenantSettings(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True
-    )
-
+class TenantSettings(_Stored):
     default_space: Space = "team_shared"
     four_eyes: bool = False
     """Nobody decides a proposal of their own."""

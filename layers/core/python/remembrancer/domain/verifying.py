@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from remembrancer.domain.stopwords import NEGATIONS
+from remembrancer.domain.stopwords import is_negation
 from remembrancer.domain.terms import text_terms
 from remembrancer.domain.triples import Span
 
@@ -158,7 +158,7 @@ def _in_order(wanted: Sequence[str], said: Sequence[_Said]) -> bool:
 
 def _words(text: str) -> list[_Said]:
     return [
-        _Said(_terms(found[0]), _is_negation(found[0]), found.start(), found.end())
+        _Said(_terms(found[0]), is_negation(found[0]), found.start(), found.end())
         for found in _WORD.finditer(text)
     ]
 
@@ -169,9 +169,4 @@ def _terms(word: str) -> frozenset[str]:
 
 
 def _denies(text: str) -> bool:
-    return any(_is_negation(found[0]) for found in _WORD.finditer(text))
-
-
-def _is_negation(word: str) -> bool:
-    plain = word.casefold().replace("’", "'")
-    return plain in NEGATIONS or plain.endswith("n't")
+    return any(is_negation(found[0]) for found in _WORD.finditer(text))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from remembrancer.domain.memory import Passages, PassageText
-from remembrancer.domain.passages import cut, prefix, render
+from remembrancer.domain.passages import MAX_BYTES, cut, prefix, render
 from remembrancer.domain.ports import Embedder
 from remembrancer.domain.problems import Problem
 
@@ -36,6 +36,21 @@ def passages_of_many(embedder: Embedder, texts: Sequence[Text]) -> list[Passages
     if any(len(pieces) > MAX_PASSAGES for pieces in cuts):
         raise Problem("input_budget_exceeded")
     return embedded(embedder, cuts)
+
+
+def cut_few(embedder: Embedder, texts: Sequence[Text]) -> list[tuple[PassageText, ...]] | None:
+    """The passages of each, or None when they are more than MAX_PASSAGES; no more is cut than it takes to know."""
+    size = sum(len(text.content.encode()) for text in texts)
+    if len(texts) > MAX_PASSAGES or size > MAX_PASSAGES * MAX_BYTES:
+        return None
+    cuts: list[tuple[PassageText, ...]] = []
+    left = MAX_PASSAGES
+    for text in texts:
+        cuts.append(cut_text(embedder, text))
+        left -= len(cuts[-1])
+        if left < 0:
+            return None
+    return cuts
 
 
 def embedded(embedder: Embedder, cuts: Sequence[tuple[PassageText, ...]]) -> list[Passages]:

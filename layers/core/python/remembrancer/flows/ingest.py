@@ -15,9 +15,9 @@ from remembrancer.flows.admit import Admitted, Candidate, admit, conflict_summar
 from remembrancer.flows.batch import Item, text_of, writable_space
 from remembrancer.flows.context import Call, Services
 from remembrancer.flows.enrich import enriched
-from remembrancer.flows.index import cut_text, embedded
+from remembrancer.flows.index import cut_few, embedded
 from remembrancer.flows.keyed import Answer, keyed
-from remembrancer.flows.stage import fits, stage_import
+from remembrancer.flows.stage import stage_import
 from remembrancer.store import spaces
 from remembrancer.store.database import Unit
 
@@ -40,12 +40,12 @@ def ingest(services: Services, call: Call, request: IngestRequest) -> Answer:
         if examined.verdict is Verdict.REJECT:
             raise gate.rejected(services, call, examined)
         held = examined.verdict is Verdict.QUARANTINE
-        text = text_of(examined.request)
-        if not fits(services.embedder, [text]):
+        cuts = cut_few(services.embedder, [text_of(examined.request)])
+        if cuts is None:
             alone = Item(0, examined.request, examined.report, examined.pii, held)
             return stage_import(services, call, start, [alone], screened(examined))
         clean = enriched(examined.request, services.clock())
-        [passages] = embedded(services.embedder, [cut_text(services.embedder, text)])
+        [passages] = embedded(services.embedder, cuts)
 
         def commit(unit: Unit) -> Answer:
             start.fence(unit)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 from remembrancer.domain.ids import format_id
-from remembrancer.domain.ports import Embedder
+from remembrancer.domain.memory import PassageText
+from remembrancer.domain.problems import Problem
 from remembrancer.flows import gate
 from remembrancer.flows.batch import Item, outcome, publish, text_of, writable_space
 from remembrancer.flows.context import Call, Services
-from remembrancer.flows.index import MAX_PASSAGES, Text, cut_text, embedded
+from remembrancer.flows.index import cut_few, cut_text, embedded
 from remembrancer.flows.jobs import accepted
 from remembrancer.flows.keyed import Answer, Keyed
 from remembrancer.flows.records import Judged, Record, audit_refused, by_index, judge, redact
@@ -19,18 +20,16 @@ from remembrancer.flows.staged import unjudged, unread
 from remembrancer.store import jobs, memories, spaces
 from remembrancer.store.database import Unit
 
-LONGEST_PASSAGE = 1_000
-"""Bytes: a text of more than MAX_PASSAGES times as many need not be cut to know that it does not fit."""
-
 
 def write_parts(
     services: Services, call: Call, start: Keyed, items: Sequence[Item], shown: Mapping[str, Any]
 ) -> Answer:
     """The parts of a judged document: at once up to MAX_PASSAGES passages (201, or 200 when nothing is new), else as
     a job (202). `shown` is what the caller is told of the screen, now and by the job."""
-    if fits(services.embedder, [item.text for item in items]):
-        return _write(services, call, start, Judged(list(items)), shown)
-    return stage_import(services, call, start, items, shown)
+    cuts = cut_few(services.embedder, [item.text for item in items])
+    if cuts is None:
+        return stage_import(services, call, start, items, shown)
+    return _write(services, call, start, Judged(list(items)), cuts, shown)
 
 
 def judge_and_write(
@@ -47,12 +46,15 @@ def judge_and_write(
     `judged` holds those that are refused already, `pointer` is for `judge`, `more` is shown beside its account.
     Raises Problem input_rejected or invalid_input, audited, when nothing is left of what is judged at once.
     """
-    if fits(services.embedder, [text_of(record.request) for record in records]):
+    if cut_few(services.embedder, [text_of(record.request) for record in records]) is not None:
         judge(services, judged, records, start.principal.settings, pointer)
-        return _write(services, call, start, judged, {**judged.shown(), **more})
+        if not judged.items:
+            raise _nothing_left(services, call, judged)
+        cuts = [cut_text(services.embedder, item.text) for item in judged.items]
+        return _write(services, call, start, judged, cuts, {**judged.shown(), **more})
     clean = redact(judged, records, start.principal.settings, pointer)
     if not clean:
-        return _write(services, call, start, judged, {})
+        raise _nothing_left(services, call, judged)
     waiting = [(record.request.target_space, unjudged(record, pointer)) for record in clean]
     shown = {"refused": by_index(judged.refused), "redactions": by_index(judged.redactions), **more}
     return _stage(services, call, start, waiting, judged.refused, shown, records=True)
@@ -66,30 +68,25 @@ def stage_import(
     return _stage(services, call, start, waiting, (), shown, records=False)
 
 
-def fits(embedder: Embedder, texts: Sequence[Text]) -> bool:
-    """Whether these have no more than MAX_PASSAGES passages; no more is cut than it takes to know."""
-    if len(texts) > MAX_PASSAGES or _bytes(texts) > MAX_PASSAGES * LONGEST_PASSAGE:
-        return False
-    left = MAX_PASSAGES
-    for text in texts:
-        left -= len(cut_text(embedder, text))
-        if left < 0:
-            return False
-    return True
+def _nothing_left(services: Services, call: Call, judged: Judged) -> Problem:
+    """The problem to raise, its refusals audited."""
+    services.database.write(
+        call.credential, lambda unit: audit_refused(unit, judged.refused, call.correlation_id)
+    )
+    return judged.nothing_left()
 
 
-def _bytes(texts: Iterable[Text]) -> int:
-    return sum(len(text.content.encode()) for text in texts)
-
-
-def _write(services: Services, call: Call, start: Keyed, judged: Judged, shown: Mapping[str, Any]) -> Answer:
-    if not judged.items:
-        services.database.write(
-            call.credential, lambda unit: audit_refused(unit, judged.refused, call.correlation_id)
-        )
-        raise judged.nothing_left()
+def _write(
+    services: Services,
+    call: Call,
+    start: Keyed,
+    judged: Judged,
+    cuts: Sequence[tuple[PassageText, ...]],
+    shown: Mapping[str, Any],
+) -> Answer:
+    """`cuts` are the passages of each item."""
     items = [item.enriched(services.clock()) for item in judged.items]
-    passages = embedded(services.embedder, [cut_text(services.embedder, item.text) for item in items])
+    passages = embedded(services.embedder, cuts)
 
     def commit(unit: Unit) -> Answer:
         start.fence(unit)

@@ -13,11 +13,7 @@ from remembrancer.flows.batch import Item
 from remembrancer.flows.context import Services
 from remembrancer.flows.records import Judged, Record, by_index, judge
 from remembrancer.store.database import Row
-
-WAITING = "waiting"
-"""The member of a body that is not ready."""
-REFUSED = "refused"
-"""The member that is left of a record that was refused."""
+from remembrancer.store.jobs import REFUSED, WAITING
 
 
 def unread(item: Item) -> dict[str, Any]:

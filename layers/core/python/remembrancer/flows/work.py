@@ -17,7 +17,7 @@ from remembrancer.flows.context import Services
 from remembrancer.flows.index import cut_text
 from remembrancer.flows.jobs import claim
 from remembrancer.flows.records import audit_refused
-from remembrancer.flows.staged import REFUSED, WAITING, prepare, told
+from remembrancer.flows.staged import prepare, told
 from remembrancer.store import jobs
 from remembrancer.store.database import Row, Unit
 
@@ -98,13 +98,8 @@ def _cut(services: Services, job: Row, credential: Credential) -> list[Row]:
     settings, uncut = services.database.operate(
         credential, lambda unit: (unit.principal.settings, jobs.uncut(unit, job_id, BATCH))
     )
-    waiting = [row for row in uncut if WAITING in row["body"]]
-    prepared = prepare(services, settings, waiting, job["created_at"])
-    texts = {row["ordinal"]: Item.from_dict(row["body"]) for row in uncut if WAITING not in row["body"]}
-    cuts = {
-        ordinal: cut_text(services.embedder, item.text)
-        for ordinal, item in {**texts, **prepared.items}.items()
-    }
+    prepared = prepare(services, settings, uncut, job["created_at"])
+    cuts = {ordinal: cut_text(services.embedder, item.text) for ordinal, item in prepared.items.items()}
 
     def keep(unit: Unit) -> list[Row]:
         gate.same_policy(unit, settings)
@@ -112,11 +107,7 @@ def _cut(services: Services, job: Row, credential: Credential) -> list[Row]:
         kept = jobs.ready(unit, job_id, prepared.bodies)
         refused = [entry for ordinal, entry in prepared.refused.items() if ordinal in kept]
         audit_refused(unit, refused, job["correlation_id"])
-        mine = [
-            row
-            for row in uncut
-            if row["ordinal"] in cuts and (row["ordinal"] in texts or row["ordinal"] in kept)
-        ]
+        mine = [row for row in uncut if row["ordinal"] in kept & cuts.keys()]
         jobs.add_passages(unit, job_id, [(row, cuts[row["ordinal"]]) for row in mine])
         jobs.renew(unit, job_id)
         return jobs.unembedded(unit, job_id, BATCH)
@@ -136,7 +127,7 @@ def _publish(unit: Unit, job_id: UUID) -> None:
     except ValueError:  # the model was replaced meanwhile
         raise Problem("stale_input") from None
     bodies = jobs.items(unit, job_id)
-    staged = [entry for entry in bodies if REFUSED not in entry["body"]]
+    staged = [entry for entry in bodies if jobs.REFUSED not in entry["body"]]
     items = [Item.from_dict(entry["body"]) for entry in staged]
     shown = row["request"]["shown"]
     if row["request"]["records"]:

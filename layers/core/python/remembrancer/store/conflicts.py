@@ -50,6 +50,7 @@ def of(
 ) -> dict[UUID, list[Row]]:
     """Open conflicts by memory, from whichever side, with an other side that a recall of this view may bring:
     {conflict_id, other_id, reason, content, pii} (the latter two of the other)."""
+    visible = visibility.recallable(known_at=known_at)
     found: dict[UUID, list[Row]] = {}
     for row in unit.rows(
         f"""
@@ -60,10 +61,7 @@ def of(
           select conflict_id, other_id, memory_id, reason from conflict
           where tenant_id = %(tenant)s and status = 'open' and other_id = any (%(ids)s)
         ) c
-        cross join lateral (select m.content, m.pii from memory m
-          join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
-          where m.tenant_id = %(tenant)s and m.memory_id = c.other_id
-            and {visibility.recallable(known_at=known_at)} limit 1) other
+        cross join lateral {visibility.seen("c.other_id", "m.content, m.pii", visible)} other
         order by c.conflict_id
         """,
         {"tenant": unit.tenant_id, "ids": memory_ids, **view},

@@ -79,12 +79,10 @@ def around(
     bring: {subject_id, object_id, memory_id}, at most MAX_EDGES. A value edge has no object."""
     live = visibility.live_edge(known_at=known_at)
     # Key by key, of few edges: what stands apart is not planned as a join of whole tables.
+    visible = visibility.recallable(known_at=known_at, decayed=decayed)
     rests = f"""cross join lateral (select memory_id from support
         where tenant_id = %(tenant)s and relationship_id = r.relationship_id and version = r.version offset 0) s
-      cross join lateral (select from memory m
-        join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
-        where m.tenant_id = %(tenant)s and m.memory_id = s.memory_id
-          and {visibility.recallable(known_at=known_at, decayed=decayed)} limit 1) seen"""
+      cross join lateral {visibility.seen("s.memory_id", "true", visible)} seen"""
     return unit.rows(
         f"""
         with first as (

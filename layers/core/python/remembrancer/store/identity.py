@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import psycopg
 from psycopg.types.json import Jsonb
 
 from remembrancer.domain.problems import Problem
@@ -54,16 +53,8 @@ def create_principal(
             "grant": team_grant,
         },
     )
-    try:
-        unit.run(
-            """
-            insert into credential (tenant_id, issuer, subject, principal_id, created_at)
-            values (%(tenant)s, %(issuer)s, %(subject)s, %(id)s, %(now)s)
-            """,
-            {**scope, "issuer": issuer, "subject": subject},
-        )
-    except psycopg.errors.UniqueViolation:
-        raise Problem("invalid_input") from None
+    if not add_credential(unit, principal_id, issuer, subject):
+        raise Problem("invalid_input")
     unit.run(
         "insert into space (tenant_id, space_id, kind, owner_id) values (%(tenant)s, %(space)s, 'private', %(id)s)",
         {**scope, "space": unit.new_id()},

@@ -25,6 +25,10 @@ KEPT = timedelta(days=7)
 """How long after that its answer can be read."""
 WORKED_ON = ("import", "export")
 """What `job_step` takes; the kinds erase and dsar have a worker that may delete."""
+WAITING = "waiting"
+"""The member of an item's body that is not ready."""
+REFUSED = "refused"
+"""The member that is left of an item that was refused."""
 
 
 def create(
@@ -98,12 +102,13 @@ def ready(unit: Unit, job_id: UUID, bodies: Mapping[int, Mapping[str, Any]]) -> 
         """
         update job_item i set body = r.body
         from jsonb_to_recordset(%(rows)s) as r (ordinal int, body jsonb)
-        where i.tenant_id = %(tenant)s and i.job_id = %(job)s and i.ordinal = r.ordinal and i.body ? 'waiting'
+        where i.tenant_id = %(tenant)s and i.job_id = %(job)s and i.ordinal = r.ordinal and i.body ? %(waiting)s
         returning i.ordinal
         """,
         {
             "tenant": unit.tenant_id,
             "job": job_id,
+            "waiting": WAITING,
             "rows": Jsonb([{"ordinal": ordinal, "body": dict(body)} for ordinal, body in bodies.items()]),
         },
     )
@@ -164,18 +169,18 @@ def items(unit: Unit, job_id: UUID) -> list[Row]:
 
 
 def uncut(unit: Unit, job_id: UUID, limit: int) -> list[Row]:
-    """Items without passages that were not refused: {ordinal, space_id, body}. They are cut in order, so these are
-    the last ones."""
+    """Items without passages that were not refused: {ordinal, space_id, body}. They are made ready and cut in one
+    transaction and in order, so these are the last ones, and all of them wait."""
     return unit.rows(
         """
         select i.ordinal, i.space_id, i.body from job_item i
         where i.tenant_id = %(tenant)s and i.job_id = %(job)s
           and i.ordinal > coalesce((select max(p.item) from job_passage p
                                     where p.tenant_id = %(tenant)s and p.job_id = %(job)s), -1)
-          and not i.body ? 'refused'
+          and not i.body ? %(refused)s
         order by i.ordinal limit %(limit)s
         """,
-        {"tenant": unit.tenant_id, "job": job_id, "limit": limit},
+        {"tenant": unit.tenant_id, "job": job_id, "refused": REFUSED, "limit": limit},
     )
 
 

@@ -202,14 +202,6 @@ class _Scoring:
         return f"cardinality(array_positions(p.terms, {self._term(place)}))"
 
 
-def _seen(columns: str, visible: str) -> str:
-    """What is asked of the memory of a passage p, when it may be seen: a subquery that the planner leaves where
-    it stands, since it misjudges by far how many rows pass the policies."""
-    return f"""(select {columns} from memory m
-      join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
-      where m.tenant_id = %(tenant)s and m.memory_id = p.memory_id and {visible} limit 1)"""
-
-
 def _parameters(unit: Unit, asking: Asking, filters: Filters) -> dict[str, Any]:
     spaces = filters.spaces
     parameters: dict[str, Any] = {
@@ -373,7 +365,7 @@ def _indexed(
         f"""(select p.passage_id, p.memory_id, p.space_id, p.embedding <=> %(vector)s::halfvec as distance
            from passage p
            where p.tenant_id = %(tenant)s and p.space_id = %(in_{place})s and p.contract = %(contract)s
-             and {worded} and {_seen("true", visible)}
+             and {worded} and {visibility.seen("p.memory_id", "true", visible)}
            order by (p.embedding <=> %(vector)s::halfvec) {"" if indexed else "+ 0"} limit %(width)s)"""
         for place, indexed in enumerate(large)
     )
@@ -393,7 +385,7 @@ def _indexed(
           from (select p.*, {bm25} as bm25
                 from rem_passages_with(%(spaces)s::uuid[], %(wanted)s::bigint[]) p
                 order by bm25 desc, passage_id) p
-          where {worded} and {_seen("true", visible)} limit %(width)s
+          where {worded} and {visibility.seen("p.memory_id", "true", visible)} limit %(width)s
         ), {_AROUND}, chosen as (
           select p.space_id, p.passage_id from (
             select memory_id from around union select unnest(%(graph)s::uuid[])
@@ -408,7 +400,7 @@ def _indexed(
         cross join lateral (select p.* from passage p where p.tenant_id = %(tenant)s
             and p.space_id = any (%(spaces)s::uuid[]) and p.space_id = chosen.space_id
             and p.passage_id = chosen.passage_id and {worded} offset 0) p
-        cross join lateral {_seen(_MEMORY, visible)} m
+        cross join lateral {visibility.seen("p.memory_id", _MEMORY, visible)} m
         order by p.passage_id
         """,
         given,

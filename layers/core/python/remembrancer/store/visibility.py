@@ -53,6 +53,14 @@ def recallable(*, known_at: datetime | None = None, decayed: bool = False) -> st
       where s.tenant_id = m.tenant_id and s.memory_id = m.memory_id and {live_edge(known_at=known_at)}))"""
 
 
+def seen(memory_id: str, columns: str, visible: str) -> str:
+    """`columns` of that memory when the predicate `visible` lets it be shown, else no row: a subquery that the planner
+    leaves where it stands, since it misjudges by far how many rows pass the policies."""
+    return f"""(select {columns} from memory m
+      join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
+      where m.tenant_id = %(tenant)s and m.memory_id = {memory_id} and {visible} limit 1)"""
+
+
 def view(
     settings: TenantSettings, now: datetime, *, at: datetime | None = None, known_at: datetime | None = None
 ) -> dict[str, Any]:
