@@ -142,6 +142,39 @@ def test_a_large_revision_retires_what_is_gone_in_the_same_transaction(
     assert second["result"]["retired"] == [gone]
 
 
+def test_a_revision_that_waited_does_not_undo_one_that_came_after_it(
+    world: World, run_job: Callable[..., dict[str, Any]]
+) -> None:
+    """The last revision that was sent stands, in whatever order jobs and requests come to an end."""
+    source = {"source_uri": "notes/trays.md"}
+    first, second = (
+        markdown(world, guide(66, "tray").replace("room 3.", f"room 3{n}."), revision=n, **source).json[
+            "job_id"
+        ]
+        for n in "12"
+    )
+    # A part's text sent by itself is no revision.
+    assert (
+        world.call(AGENT, "POST", "/v1/ingest", {"content": "The tray number 4 is kept in room 4."}).status
+        == 201
+    )
+    assert run_job(second)["status"] == "done"
+    stale = run_job(first)
+    assert (stale["status"], stale["failure"]) == ("failed", "stale_input")
+    third = markdown(world, guide(66, "tray").replace("room 3.", "room 33."), revision="3", **source).json
+    short = markdown(world, guide(3, "tray"), revision="4", **source)
+    assert short.status == 200, short.text  # only texts that are there already
+    assert run_job(third["job_id"])["failure"] == "stale_input"
+    [row] = world.sql(
+        "select count(*) as n from memory m join memory_version v using (tenant_id, memory_id)"
+        " where m.source_uri = 'notes/trays.md' and v.superseded_at is null"
+    )
+    assert row["n"] == 3
+    assert not world.sql(
+        "select from job_item i join job j using (tenant_id, job_id) where j.state = 'failed'"
+    )
+
+
 def test_ump_records_beyond_one_request_become_a_job_with_a_status_each(
     world: World, run_job: Callable[..., dict[str, Any]]
 ) -> None:

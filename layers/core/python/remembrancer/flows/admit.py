@@ -81,18 +81,21 @@ def admit(
 
     Raises Problem not_found, stale_target, invalid_target for the supersession's target.
     """
-    [admitted] = _admit(unit, [candidate], correlation_id, supersedes)
+    [admitted] = _admit(unit, [candidate], correlation_id, unit.now, supersedes)
     return admitted
 
 
-def admit_many(unit: Unit, candidates: Sequence[Candidate], correlation_id: str) -> list[Admitted]:
+def admit_many(
+    unit: Unit, candidates: Sequence[Candidate], correlation_id: str, submitted_at: datetime
+) -> list[Admitted]:
     """What became of each, in order, as if they came one after the other; in statements as few as for one.
+    `submitted_at` is when the request was accepted, which may have waited in a job.
 
     Raises Problem invalid_input for a window that is empty.
     """
     admitted: list[Admitted] = []
     for batch in _batches(candidates):
-        admitted += _admit(unit, batch, correlation_id, None)
+        admitted += _admit(unit, batch, correlation_id, submitted_at, None)
     return admitted
 
 
@@ -126,7 +129,11 @@ class _Entry:
 
 
 def _admit(
-    unit: Unit, candidates: Sequence[Candidate], correlation_id: str, supersedes: Target | None
+    unit: Unit,
+    candidates: Sequence[Candidate],
+    correlation_id: str,
+    submitted_at: datetime,
+    supersedes: Target | None,
 ) -> list[Admitted]:
     """Duplicate, conflict, memory, graph, supersession; in the order of the locks."""
     near = _neighbours(unit, candidates)
@@ -150,9 +157,11 @@ def _admit(
     fresh = [place for place, entry in enumerate(entries) if not entry.known]
     news = [_memory(entries[n], domains[n], valid_from[n], sure[n]) for n in fresh]
     again = [place for place, entry in enumerate(entries) if entry.known]
-    occurrences = dict(zip(fresh, memories.insert_many(unit, news, correlation_id), strict=True))
-    sent = memories.add_occurrences(unit, [_submission(entries[n]) for n in again], correlation_id)
-    occurrences |= zip(again, sent, strict=True)
+    first = memories.insert_many(unit, news, correlation_id, submitted_at)
+    more = memories.add_occurrences(
+        unit, [_submission(entries[n]) for n in again], correlation_id, submitted_at
+    )
+    occurrences = dict(zip([*fresh, *again], [*first, *more], strict=True))
     relationships = graph.upsert_many(
         unit, [_brought(entry, occurrences[place]) for place, entry in enumerate(entries)]
     )

@@ -101,25 +101,27 @@ def publish(
     passages: Sequence[Passages],
     correlation_id: str,
     began: Principal,
+    submitted_at: datetime,
 ) -> Published:
     """Admit every item, replace the earlier revision of their source, audit each memory.
 
     The spaces are locked alone: a batch meets no other writer, so that two imports of one source cannot mix
     and no lock is needed for each of thousands of rows. Parts of a document all go to one space. Raises
     Problem forbidden for a space the caller may not write to, and when the source is another owner's and the
-    caller no reviewer, commit_conflict when something was erased there since `began`.
+    caller no reviewer, commit_conflict when something was erased there since `began`, stale_input when a revision
+    of the source that was submitted later is there already.
     """
     targets = [writable_space(unit, item.request.target_space) for item in items]
     memories.lock(unit, "space", [space_id.bytes for space_id in targets])
     spaces.unchanged(unit, began, set(targets))
     source_uri = items[0].request.source_uri if items[0].part is not None else None
-    earlier = _earlier(unit, targets[0], source_uri, items)
+    earlier = _earlier(unit, targets[0], source_uri, items, submitted_at)
     parent_id = earlier[0]["parent_id"] if earlier else unit.new_id()
     candidates = [
         _candidate(unit, space_id, item, found, parent_id, source_uri)
         for item, space_id, found in zip(items, targets, passages, strict=True)
     ]
-    admitted = admit_many(unit, candidates, correlation_id)
+    admitted = admit_many(unit, candidates, correlation_id, submitted_at)
     retired = [] if any(item.held for item in items) else _retire(unit, earlier, items, admitted)
     _audit(unit, items, admitted, retired, correlation_id)
     return Published(admitted, retired)
@@ -148,13 +150,17 @@ def _candidate(
     )
 
 
-def _earlier(unit: Unit, space_id: UUID, source_uri: str | None, items: Sequence[Item]) -> list[Row]:
+def _earlier(
+    unit: Unit, space_id: UUID, source_uri: str | None, items: Sequence[Item], submitted_at: datetime
+) -> list[Row]:
     if source_uri is None:
         return []
     parts = sources.current_parts(unit, space_id, source_uri, items[0].request.source)
     foreign = any(part["owner_id"] != unit.principal.principal_id for part in parts)
     if foreign and not may_change_others(unit.principal):
         raise Problem("forbidden")
+    if any(part["submitted_at"] > submitted_at for part in parts):
+        raise Problem("stale_input")  # what waited in a job must not undo what came after it
     return parts
 
 

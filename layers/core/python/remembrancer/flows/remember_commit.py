@@ -289,7 +289,7 @@ class _Commit:
             self._memory(index, source, texts, domain or UNROUTED)
             for index, texts, domain in zip(new, passages, domains, strict=True)
         ]
-        occurrences = memories.insert_many(self._unit, rows, self._work.correlation_id)
+        occurrences = memories.insert_many(self._unit, rows, self._work.correlation_id, self._unit.now)
         written = {i: (row.memory_id, o) for i, row, o in zip(new, rows, occurrences, strict=True)}
         for index, planned in enumerate(self._plan.evidence):
             if planned.same_as is not None and index not in self._reused:

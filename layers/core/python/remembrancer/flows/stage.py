@@ -92,7 +92,7 @@ def _write(
         start.fence(unit)
         gate.same_policy(unit, start.principal.settings)
         audit_refused(unit, judged.refused, call.correlation_id)
-        published = publish(unit, items, passages, call.correlation_id, start.principal)
+        published = publish(unit, items, passages, call.correlation_id, start.principal, unit.now)
         body = {**shown, **outcome(items, published), "correlation_id": call.correlation_id}
         refs = [one.memory_id for one in published.admitted]
         return start.answer(unit, 201 if published.fresh else 200, body, refs)

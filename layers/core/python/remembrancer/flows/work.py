@@ -136,7 +136,11 @@ def _publish(unit: Unit, job_id: UUID) -> None:
     found = [passages[entry["ordinal"]] for entry in staged]
     began = replace(unit.principal, generations=generations)
     try:
-        published = publish(unit, items, found, row["correlation_id"], began) if items else Published([])
+        published = (
+            publish(unit, items, found, row["correlation_id"], began, row["created_at"])
+            if items
+            else Published([])
+        )
     except Problem as problem:
         if problem.code == "commit_conflict":
             raise Problem("stale_input") from None  # no retry brings the time before the erasure back

@@ -29,18 +29,21 @@ def find_duplicates(unit: Unit, dedup_keys: Sequence[bytes]) -> dict[bytes, Row]
     return {bytes(row["dedup_key"]): row for row in rows}
 
 
-def insert_many(unit: Unit, news: Sequence[NewMemory], correlation_id: str) -> list[UUID]:
+def insert_many(
+    unit: Unit, news: Sequence[NewMemory], correlation_id: str, submitted_at: datetime
+) -> list[UUID]:
     """Write the memories with their first versions, passages, occurrences and hold-outs in one statement; the
     occurrences' ids in order."""
     if not news:
         return []
     occurrence_ids = [unit.new_id() for _ in news]
     unit.run(
-        "select memory_insert(%(rows)s, %(passages)s, %(now)s, %(by)s, %(correlation)s)",
+        "select memory_insert(%(rows)s, %(passages)s, %(now)s, %(by)s, %(correlation)s, %(submitted)s)",
         {
             "now": unit.now,
             "by": None if unit.who is None else unit.who.principal_id,
             "correlation": correlation_id,
+            "submitted": submitted_at,
             "rows": Jsonb(
                 [
                     _columns(unit, new, occurrence_id)
@@ -145,14 +148,16 @@ class Submission:
     """Whom this submission says that the text is about: an erasure and a hold find the memory by them too."""
 
 
-def add_occurrences(unit: Unit, submissions: Sequence[Submission], correlation_id: str) -> list[UUID]:
+def add_occurrences(
+    unit: Unit, submissions: Sequence[Submission], correlation_id: str, submitted_at: datetime
+) -> list[UUID]:
     """The occurrences' ids in order."""
     occurrence_ids = [unit.new_id() for _ in submissions]
     unit.run_many(
         """
         insert into occurrence (tenant_id, occurrence_id, memory_id, space_id, submitted_by, submitted_at, source,
           correlation_id, revision, ordinal, line_start, line_end, data_subjects)
-        values (%(tenant)s, %(id)s, %(memory)s, %(space)s, %(by)s, %(now)s, %(source)s, %(correlation)s,
+        values (%(tenant)s, %(id)s, %(memory)s, %(space)s, %(by)s, %(submitted)s, %(source)s, %(correlation)s,
           %(revision)s, %(ordinal)s, %(line_start)s, %(line_end)s, %(subjects)s)
         """,
         [
@@ -163,7 +168,7 @@ def add_occurrences(unit: Unit, submissions: Sequence[Submission], correlation_i
                 "memory": one.memory_id,
                 "space": one.space_id,
                 "by": one.submitted_by,
-                "now": unit.now,
+                "submitted": submitted_at,
                 "source": one.source,
                 "correlation": correlation_id,
                 "revision": one.revision,

@@ -10,10 +10,13 @@ from remembrancer.store.database import Row, Unit
 
 def current_parts(unit: Unit, space_id: UUID, source_uri: str, source: str) -> list[Row]:
     """Every part of the source that is believed now, held ones too: {memory_id, version, owner_id, parent_id,
-    title}, in the order of the document. The caller holds the space."""
+    title, submitted_at}, in the order of the document. `submitted_at` is the last time that a revision brought it.
+    The caller holds the space."""
     return unit.rows(
         """
-        select m.memory_id, v.version, m.owner_id, m.parent_id, m.title
+        select m.memory_id, v.version, m.owner_id, m.parent_id, m.title,
+               (select max(o.submitted_at) from occurrence o
+                where o.tenant_id = m.tenant_id and o.memory_id = m.memory_id and o.ordinal is not null) as submitted_at
         from memory m
         join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
                              and v.superseded_at is null and v.superseded_by is null

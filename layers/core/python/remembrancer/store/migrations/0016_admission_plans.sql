@@ -141,7 +141,8 @@ end
 $$;
 
 -- Memories with their first versions, passages, occurrences and hold-outs. Rows travel as JSON.
-create function memory_insert(p_rows jsonb, p_passages jsonb, p_now timestamptz, p_by uuid, p_correlation text)
+create function memory_insert(
+  p_rows jsonb, p_passages jsonb, p_now timestamptz, p_by uuid, p_correlation text, p_submitted timestamptz)
 returns void
 language plpgsql as $$
 declare
@@ -171,7 +172,7 @@ begin
   ), o as (
     insert into occurrence (tenant_id, occurrence_id, memory_id, space_id, submitted_by, submitted_at, source,
       correlation_id, revision, ordinal, line_start, line_end)
-    select v_tenant, occurrence_id, memory_id, space_id, owner_id, p_now, source, p_correlation, revision,
+    select v_tenant, occurrence_id, memory_id, space_id, owner_id, p_submitted, source, p_correlation, revision,
       ordinal, line_start, line_end
     from r
   ), h as (
@@ -190,9 +191,10 @@ $$;
 
 revoke execute on function memory_near(uuid, text, halfvec[], int, int, timestamptz, jsonb, int),
   memory_near_indexed(uuid, text, halfvec[], int, timestamptz, jsonb, int), memory_known(bytea[], timestamptz, jsonb),
-  centroid_near(uuid, vector[], text[]), memory_insert(jsonb, jsonb, timestamptz, uuid, text) from public;
+  centroid_near(uuid, vector[], text[]), memory_insert(jsonb, jsonb, timestamptz, uuid, text, timestamptz) from public;
 grant execute on function memory_near(uuid, text, halfvec[], int, int, timestamptz, jsonb, int),
   memory_near_indexed(uuid, text, halfvec[], int, timestamptz, jsonb, int) to rem_ingest, rem_job, rem_approve, rem_proposal;
 grant execute on function memory_known(bytea[], timestamptz, jsonb) to rem_ingest, rem_job, rem_approve;
-grant execute on function centroid_near(uuid, vector[], text[]), memory_insert(jsonb, jsonb, timestamptz, uuid, text)
+grant execute on function centroid_near(uuid, vector[], text[]),
+  memory_insert(jsonb, jsonb, timestamptz, uuid, text, timestamptz)
   to rem_ingest, rem_job, rem_approve, rem_remember_commit;
