@@ -1,13 +1,17 @@
 -- Erasure by subject and by owner, with the fences that keep what was in flight from coming back.
 
 -- The generations of a principal's spaces are read with the principal, at the start of a request; what is
--- written compares them again under the space's lock.
+-- written compares them again under the space's lock. In PL/pgSQL, which keeps the plan: an SQL function that is no
+-- part of its caller's plan is planned at every call, and every transaction begins with this one.
 drop function resolve_principal(text, text);
 create function resolve_principal(p_issuer text, p_subject text)
 returns table (tenant_id uuid, principal_id uuid, kind text, capabilities text[], team_grant text, active boolean,
                team_space uuid, team_generation bigint, private_space uuid, private_generation bigint, settings jsonb)
-language sql stable security definer set search_path = public, pg_temp
+language plpgsql stable security definer rows 1 set search_path = public, pg_temp
 as $$
+#variable_conflict use_column
+begin
+  return query
   select p.tenant_id, p.principal_id, p.kind, p.capabilities, p.team_grant, p.active,
          team.space_id, team.generation, own.space_id, own.generation, t.settings
   from credential c
@@ -15,7 +19,8 @@ as $$
   join tenant t on t.tenant_id = c.tenant_id
   left join space team on team.tenant_id = p.tenant_id and team.kind = 'team_shared'
   left join space own on own.tenant_id = p.tenant_id and own.owner_id = p.principal_id
-  where c.issuer = p_issuer and c.subject = p_subject
+  where c.issuer = p_issuer and c.subject = p_subject;
+end
 $$;
 grant create on schema public to rem_definer;
 alter function resolve_principal(text, text) owner to rem_definer;
