@@ -183,6 +183,7 @@ FUNCTIONS: tuple[Function, ...] = (
             Route("GET", "/v1/dsar", ("admin",), human=True),
             Route("GET", "/v1/dsar/{id}", ("admin",), human=True),
             Route("GET", "/v1/dsar/{id}/certificate", ("admin",), human=True),
+            Route("GET", "/v1/private-memories/{id}", ("admin",), human=True),
             Route("GET", "/v1/legal-holds", ("admin",), human=True),
             Route("POST", "/v1/legal-holds", ("admin",), human=True, idempotent=True),
             Route(

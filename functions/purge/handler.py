@@ -21,6 +21,7 @@ from remembrancer.flows import dsar, legal_holds
 from remembrancer.flows.dsar_certificate import get_certificate
 from remembrancer.flows.erase import purge
 from remembrancer.flows.offboard import offboard
+from remembrancer.flows.private_read import read_private
 
 app = Api(function("purge"), settings().public_bases)
 
@@ -58,6 +59,11 @@ def get_dsar(id: Annotated[str, Path()]) -> Response[str]:
 )
 def get_dsar_certificate(id: Annotated[str, Path()]) -> Response[str]:
     return shown(get_certificate(services(), app.call(), id))
+
+
+@app.route("GET", "/v1/private-memories/{id}", summary="Somebody's private memory; the read is audited.")
+def get_private_memory(id: Annotated[str, Path()]) -> Response[str]:
+    return shown(read_private(services(), app.call(), id))
 
 
 @app.route("GET", "/v1/legal-holds", summary="Legal holds, newest first.")

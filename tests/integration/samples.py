@@ -256,6 +256,7 @@ IDS = {
     "entities": "ent",
     "jobs": "job",
     "legal-holds": "hold",
+    "private-memories": "mem",
     "dsar": "dsr",
     "relationships": "rel",
     "decay-reports": "rep",

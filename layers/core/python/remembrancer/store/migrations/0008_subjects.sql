@@ -98,7 +98,7 @@ revoke create on schema public from rem_definer;
 grant insert on pii_read to rem_definer;
 revoke execute on function pii_read_log(text, text, text[]) from public;
 grant execute on function pii_read_log(text, text, text[])
-  to rem_recall, rem_proposal, rem_approve, rem_curate, rem_report, rem_job;
+  to rem_recall, rem_proposal, rem_approve, rem_curate, rem_report, rem_job, rem_purge;
 grant select on pii_read, pii_day to rem_audit;
 grant select, delete on pii_read to rem_sweep;
 grant select, insert, delete on pii_day to rem_sweep;
