@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: openapi help run demo bootstrap test test-quick test-infra check check-infra synth lock clean
+.PHONY: openapi help run demo bootstrap test test-slow test-infra check check-infra synth lock clean
 
 PORT ?= 8080
 VENV := .venv
@@ -25,13 +25,14 @@ demo: $(VENV)/.ready model ## play the whole lifecycle; DATA=file for a conversa
 bootstrap: $(VENV)/.ready ## apply migrations and seed the demo tenant
 	@exec $(VENV)/bin/python -m local --port 0 bootstrap
 
-test: $(VENV)/.ready model page ## all tests
-	$(VENV)/bin/python -m pytest -n 2 --dist loadfile --ignore=tests/e2e/review
-	$(VENV)/bin/python -m pytest tests/e2e/review
+test: $(VENV)/.ready model page ## all tests but the slow ones, ten minutes at most
 	@$(MAKE) --no-print-directory test-infra
+	$(VENV)/bin/python -m pytest -n 2 --dist loadfile -m "not slow" --ignore=tests/e2e/review
+	$(VENV)/bin/python -m pytest -m "not slow" tests/e2e/review
 
-test-quick: $(VENV)/.ready model ## tests of less than ten seconds, without the stack's
-	$(VENV)/bin/python -m pytest -n 2 --dist loadfile -m "not slow"
+test-slow: $(VENV)/.ready model page ## the slow ones: whole runs, large imports, kills at every statement
+	$(VENV)/bin/python -m pytest -n 2 --dist loadfile -m slow --ignore=tests/e2e/review
+	$(VENV)/bin/python -m pytest -m slow tests/e2e/review
 
 test-infra: $(CDK)/.ready ## tests of the synthesized stack
 	$(CDK)/bin/python -m pytest $(PYTEST_INFRA)
