@@ -247,7 +247,9 @@ def filters_of(unit: Unit, request: RecallRequest, question: Question) -> search
 def _graph_leg(unit: Unit, question: Question, filters: search.Filters) -> dict[UUID, float]:
     """What the graph gives to memories, 0..1: by the rank of the entities that their live edges join."""
     names = query.name_candidates(question.text)
-    seeds = graph_read.named(unit, filters.spaces, names, filters.known_at)
+    seeds = graph_read.named(
+        unit, filters.spaces, names, filters.view, known_at=filters.known_at, decayed=filters.decayed
+    )
     if not seeds:
         return {}
     edges = graph_read.around(

@@ -39,28 +39,45 @@ def _mentioned(known_at: datetime | None) -> str:
       where t.tenant_id = e.tenant_id and t.entity_id = e.entity_id and {visibility.live(known_at=known_at)})"""
 
 
+def _borne(name: str, known_at: datetime | None, *, decayed: bool = False) -> str:
+    """Of a row of entity_name (its alias in the query): the name is one of the entity's while a memory that may be shown brought it."""
+    return f"""exists (select from mention t
+      join memory m on m.tenant_id = t.tenant_id and m.memory_id = t.memory_id
+      join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
+      where t.tenant_id = {name}.tenant_id and t.entity_id = {name}.entity_id and t.name_key = {name}.name_key
+        and {visibility.live(known_at=known_at, decayed=decayed)})"""
+
+
 def named(
-    unit: Unit, spaces: Sequence[UUID], keys: Sequence[str], known_at: datetime | None = None
+    unit: Unit,
+    spaces: Sequence[UUID],
+    keys: Sequence[str],
+    view: Mapping[str, Any],
+    *,
+    known_at: datetime | None = None,
+    decayed: bool = False,
 ) -> list[UUID]:
-    """The entities that bear one of these folded names in these spaces, longest name first, at most MAX_ENTITIES.
+    """The entities that bear one of these folded names in these spaces in the asked view, longest name first, at most
+    MAX_ENTITIES.
 
     What was merged into another is that other now, which bears its names and has its edges; a view of what was
     known before still finds it as it was.
     """
     rows = unit.rows(
-        """
+        f"""
         select n.entity_id, max(length(n.name_key)) as long
         from entity_name n join entity e on e.tenant_id = n.tenant_id and e.entity_id = n.entity_id
         where n.tenant_id = %(tenant)s and n.space_id = any (%(spaces)s::uuid[]) and n.name_key = any (%(keys)s)
           and (e.merged_into is null or %(known_at)s::timestamptz is not null)
+          and {_borne("n", known_at, decayed=decayed)}
         group by n.entity_id order by long desc, n.entity_id limit %(limit)s
         """,
         {
             "tenant": unit.tenant_id,
             "spaces": list(spaces),
             "keys": list(keys),
-            "known_at": known_at,
             "limit": MAX_ENTITIES,
+            **view,
         },
     )
     return [row["entity_id"] for row in rows]
@@ -117,10 +134,10 @@ def by_name(unit: Unit, key: str, limit: int, at: datetime | None, known_at: dat
         f"""
         select e.entity_id, e.space_id, e.kind, e.created_at,
                array(select n.name from entity_name n where n.tenant_id = e.tenant_id and n.entity_id = e.entity_id
-                     order by n.canonical desc, n.name_key collate "C") as names
+                     and {_borne("n", known_at)} order by n.canonical desc, n.name_key collate "C") as names
         from entity e join entity_name k on k.tenant_id = e.tenant_id and k.entity_id = e.entity_id
         where e.tenant_id = %(tenant)s and e.space_id = any (rem_spaces()) and k.name_key = %(key)s
-          and (e.merged_into is null or %(known_at)s::timestamptz is not null) and {_mentioned(known_at)}
+          and (e.merged_into is null or %(known_at)s::timestamptz is not null) and {_borne("k", known_at)}
         order by k.canonical desc, e.entity_id limit %(limit)s
         """,
         {"tenant": unit.tenant_id, "key": key, "limit": limit, **_view(unit, at, known_at)},
@@ -138,7 +155,7 @@ def entity(unit: Unit, entity_id: UUID, at: datetime | None, known_at: datetime 
         f"""
         select e.entity_id, e.space_id, e.kind, e.created_at,
                array(select n.name from entity_name n where n.tenant_id = e.tenant_id and n.entity_id = e.entity_id
-                     order by n.canonical desc, n.name_key collate "C") as names
+                     and {_borne("n", known_at)} order by n.canonical desc, n.name_key collate "C") as names
         from entity e
         where e.tenant_id = %(tenant)s and e.space_id = any (rem_spaces()) and {_mentioned(known_at)}
           and e.entity_id = (select case when %(known_at)s::timestamptz is null
@@ -227,7 +244,8 @@ def about(unit: Unit, keys: Sequence[str]) -> list[Row]:
         from relationship r {_NAMED}
         where r.tenant_id = %(tenant)s and r.space_id = any (rem_spaces())
           and r.subject_id in (select entity_id from entity_name k where k.tenant_id = %(tenant)s
-                               and k.space_id = any (rem_spaces()) and k.name_key = any (%(keys)s))
+                               and k.space_id = any (rem_spaces()) and k.name_key = any (%(keys)s)
+                               and {_borne("k", None)})
           and {visibility.live_edge()} and {_supported(None)}
         order by r.relationship_id limit 200
         """,
