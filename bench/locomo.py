@@ -202,7 +202,7 @@ def store(migrate: Services, ingest: Services, conversation: Conversation) -> No
             conversation.ids[turn.id] = memory_id = unit.new_id()
             uri = f"talk:{conversation.number}/{turn.session}"
             news.append(_memory(unit, memory_id, turn, uri, embedder))
-        memories.insert_many(unit, news, "bench")
+        memories.insert_many(unit, news, "bench", unit.now)
         unit.audit("bench_stored")
 
     ingest.database.write(conversation.credential, write)
