@@ -56,3 +56,13 @@ def test_an_alias_that_only_a_held_memory_brought_names_nobody(world: World) -> 
     [shown] = world.call(READER, "GET", f"{path}Priya").json["entities"]
     assert "Nightingale" not in json.dumps(shown)
     assert "Nightingale" not in world.call(READER, "GET", f"/v1/entities/{shown['entity_id']}").text
+
+
+def test_a_match_shows_no_part_of_what_is_masked(world: World) -> None:
+    text = "For questions contact john.smith@acme.example on weekdays or card 4111 1111 1111 1111 at night."
+    memory = world.ingest(text)["memory_id"]
+    for claim in ("contact acme", "card 1111"):
+        [match] = verify(world, claim, memory_ids=[memory])["matches"]
+        assert "smith" not in match["text"] and "4111" not in match["text"]
+    [match] = verify(world, "For questions contact on weekdays", memory_ids=[memory])["matches"]
+    assert match["text"] == "For questions contact [redacted:email] on weekdays"

@@ -25,6 +25,13 @@ def sanitize_read(text: str, *, reveal_pii: bool) -> str:
     return _masked(to_plain(strip_invisible(text)), reveal_pii=reveal_pii)
 
 
+def sanitize_part(text: str, start: int, end: int, *, reveal_pii: bool) -> str:
+    """`text[start:end]` as it may be emitted: withheld when the cut would show what is masked in the whole, such as
+    the beginning of an address."""
+    part = sanitize_read(text[start:end], reveal_pii=reveal_pii)
+    return part if part in sanitize_read(text, reveal_pii=reveal_pii) else WITHHELD
+
+
 def mask_source_prompt(text: str) -> str:
     """`text` with PII and secrets masked for everyone: what is stored of the prompt a proposal came from."""
     return _masked(text, reveal_pii=False)

@@ -11,6 +11,7 @@ from remembrancer.domain.principal import authorize
 from remembrancer.domain.problems import Problem
 from remembrancer.domain.query import name_candidates, understand
 from remembrancer.domain.requests import RecallRequest, VerifyRequest
+from remembrancer.domain.sanitize import sanitize_part
 from remembrancer.domain.triples import Triple
 from remembrancer.domain.verifying import Match, match, verdict
 from remembrancer.flows import recall, render
@@ -71,7 +72,7 @@ def _shown(unit: Unit, row: Row, found: Match) -> dict[str, Any]:
         "kind": found.kind,
         "span": [start, end],
         "coverage": round(found.coverage, 4),
-        "text": render.clean(row["content"][start:end], reveal_pii=render.reveals(unit, "mem", row)),
+        "text": sanitize_part(row["content"], start, end, reveal_pii=render.reveals(unit, "mem", row)),
         "untrusted": True,
     }
 
