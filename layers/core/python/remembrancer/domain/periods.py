@@ -40,7 +40,10 @@ _NAMED = re.compile(
 )
 _YEAR = re.compile(r"\b(?:in|during|of|since|before|after|until|from|by) ((?:19|20)\d\d)\b", re.IGNORECASE)
 _BEFORE = re.compile(r"\b(?:before|until|till|up to|by|prior to)(?: the)?$", re.IGNORECASE)
-_AFTER = re.compile(r"\b(?:after|since|from|as of)(?: the)?$", re.IGNORECASE)
+_SINCE = re.compile(r"\b(?:since|from|as of)(?: the)?$", re.IGNORECASE)
+_AFTER = re.compile(r"\bafter(?: the)?$", re.IGNORECASE)
+_RANGE = re.compile(r"\b(?:between|from)(?: the)?$", re.IGNORECASE)
+_TO = re.compile(r"\s*(?:and|to|until|till|through|-|–)\s*", re.IGNORECASE)
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 _EVENT = re.compile(
     r"\b(?P<side>before|after|since|until|prior to)\s+"
@@ -83,15 +86,23 @@ def find_periods(query: str, now: datetime) -> list[Period]:
     found.extend(_relative(text, now.astimezone(UTC)))
     periods: list[Period] = []
     reached = 0
+    opened: datetime | None = None  # where a range of two dates began
     for start, end, begin, finish in sorted(found, key=lambda hit: (hit[0], -hit[1])):
         if start < reached:
             continue
+        lead, between = text[:start].rstrip(), text[reached:start]
         reached = end
-        lead = text[:start].rstrip()
+        if opened is not None and opened < finish and _TO.fullmatch(between):
+            periods[-1] = Period(opened, finish)
+            opened = None
+            continue
+        opened = begin if _RANGE.search(lead) else None
         if _BEFORE.search(lead):
             periods.append(Period(None, begin))
-        elif _AFTER.search(lead):
+        elif _SINCE.search(lead):
             periods.append(Period(begin, None))
+        elif _AFTER.search(lead):
+            periods.append(Period(finish, None))
         else:
             periods.append(Period(begin, finish))
     return periods
@@ -117,6 +128,8 @@ def _calendar(year: int, month: int | None, day: int | None) -> tuple[datetime, 
 def _relative(text: str, now: datetime) -> Iterator[tuple[int, int, datetime, datetime]]:
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     for match in _NAMED.finditer(text):
+        if match[0] in ("this may", "this march"):
+            continue  # a verb as likely as a month
         try:
             yield (match.start(), match.end(), *_stretch(match, today))
         except (ValueError, OverflowError):
