@@ -10,7 +10,8 @@ import pytest
 
 from remembrancer.domain import abstention
 from remembrancer.domain.ids import parse_id
-from tests.integration.world import READER, REVIEWER, World
+from remembrancer.store import search
+from tests.integration.world import READER, World
 
 
 @pytest.fixture(autouse=True)
@@ -65,4 +66,46 @@ def test_a_match_shows_no_part_of_what_is_masked(world: World) -> None:
         [match] = verify(world, claim, memory_ids=[memory])["matches"]
         assert "smith" not in match["text"] and "4111" not in match["text"]
     [match] = verify(world, "For questions contact on weekdays", memory_ids=[memory])["matches"]
-    assert match["text"] == "For questions contact [redacted:email] on weekdays"
+    assert match["text"] == "questions contact [redacted:email] on weekdays"
+
+
+def test_a_claim_is_no_search_expression(world: World) -> None:
+    text = "Release builds compile with -Osize for speed."
+    world.ingest(text)
+    world.ingest("Filler about soup.")
+    assert verify(world, text)["verdict"] == "supported"
+    assert verify(world, 'Release builds "compile fast" with -Osize')["verdict"] == "partially_supported"
+    assert verify(world, text, query="builds -Osize")["compared"] == 1
+
+
+@pytest.mark.parametrize("exact_max", [4_000, 0])
+def test_what_is_left_out_is_in_no_part_of_a_hit(
+    world: World, monkeypatch: pytest.MonkeyPatch, exact_max: int
+) -> None:
+    monkeypatch.setattr(search, "EXACT_MAX", exact_max)
+    middle = "The soil was dark and deep there. " * 40
+    world.ingest(f"Tomatoes grow well in the sun. {middle}Later we planted a cucumber.")
+    world.ingest("Tomatoes are red.")
+    for query in ("tomatoes -cucumber", 'tomatoes -"planted a cucumber"'):
+        assert texts(world.recall(query)) == ["Tomatoes are red."]
+
+
+def test_every_excluded_phrase_counts(world: World) -> None:
+    phrases = ["blue vases", "running cars", "happy houses", "walking dogs"]
+    for phrase in phrases:
+        world.ingest(f"We saw {phrase}.")
+    world.ingest("Plain talk.")
+    asked = "talk " + " ".join(f'-"{phrase}"' for phrase in phrases)
+    assert texts(world.recall(asked)) == ["Plain talk."]
+
+
+def test_a_decayed_hit_has_its_decayed_neighbours(world: World) -> None:
+    for minute, text in enumerate(["Hello there Ben.", "The banner code was orange."]):
+        world.ingest(
+            text,
+            source_uri="talk:2",
+            observed_at=f"2024-01-01T00:0{minute}:00Z",
+            expires_at="2024-06-01T00:00:00Z",
+        )
+    [hit] = world.recall("banner code", include=["decayed"], limit=1, context=1)["hits"]
+    assert [turn["text"] for turn in hit["context"]] == ["Hello there Ben."]

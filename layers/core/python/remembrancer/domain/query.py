@@ -50,15 +50,23 @@ class Question:
     periods: tuple[Period, ...]
 
 
-def understand(query: str, now: datetime) -> Question:
-    """`now` is the instant that `last May` counts from, timezone-aware."""
+def understand(query: str, now: datetime, *, operators: bool = True) -> Question:
+    """`now` is the instant that `last May` counts from, timezone-aware. Without `operators` quotes and hyphens are
+    marks of the text like any other: a claim is no search expression."""
     phrases: list[tuple[tuple[str, ...], ...]] = []
     excluded: dict[str, None] = {}
     excluded_phrases: dict[tuple[str, ...], None] = {}
 
+    left_out = 0
+
     def exclude(sequences: Sequence[tuple[str, ...]]) -> None:
+        nonlocal left_out
         excluded.update((s[0], None) for s in sequences if len(s) == 1)
-        excluded_phrases.update((s, None) for s in sequences if len(s) > 1)
+        longer = [s for s in sequences if len(s) > 1]
+        # Of each phrase the sequences of all languages, or of the first phrases alone some would be left.
+        if longer and left_out < MAX_EXCLUDED:
+            left_out += 1
+            excluded_phrases.update((s, None) for s in longer)
 
     def phrase(match: re.Match[str]) -> str:
         sequences = tuple(phrase_terms(match[2]))
@@ -76,7 +84,7 @@ def understand(query: str, now: datetime) -> Question:
             exclude([(term,) for term in excluding_terms(match[1])])
         return " "
 
-    plain = _EXCLUDED.sub(leave_out, _PHRASE.sub(phrase, query))
+    plain = _EXCLUDED.sub(leave_out, _PHRASE.sub(phrase, query)) if operators else query
     words = tuple(query_terms(plain)[:MAX_WORDS])
     if not words and not phrases:
         # Nothing but exclusions or marks: what was typed is what is looked for.
@@ -88,7 +96,7 @@ def understand(query: str, now: datetime) -> Question:
         words=words,
         phrases=tuple(phrases),
         excluded=tuple(excluded)[: MAX_EXCLUDED * 8],
-        excluded_phrases=tuple(excluded_phrases)[:MAX_EXCLUDED],
+        excluded_phrases=tuple(excluded_phrases),
         name_words=_name_words(plain),
         asks_when=_WHEN.search(plain) is not None,
         periods=tuple(find_periods(plain, now)),

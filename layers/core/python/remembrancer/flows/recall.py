@@ -375,7 +375,13 @@ def _add_context(
     view = visibility.view(unit.principal.settings, unit.now, at=request.at, known_at=request.known_at)
     spaces = [row["space_id"] for row in rows]
     found = search.context(
-        unit, [row["memory_id"] for row in rows], spaces, request.context, request.known_at, view
+        unit,
+        [row["memory_id"] for row in rows],
+        spaces,
+        request.context,
+        request.known_at,
+        view,
+        decayed="decayed" in request.include,
     )
     taken = {row["memory_id"] for row in rows}
     for hit, row in zip(hits, rows, strict=True):

@@ -37,7 +37,7 @@ def verify(services: Services, call: Call, request: VerifyRequest) -> dict[str, 
             rows = [_live(unit, public_id("mem", text)) for text in dict.fromkeys(request.memory_ids)]
         else:
             asked = request.query or request.claim
-            question = understand(asked, services.clock())
+            question = understand(asked, services.clock(), operators=request.query is not None)
             vector = recall.query_vector(services.embedder, question.text)
             wanted = RecallRequest(query=asked, limit=SEARCHED)
             ranked = recall.rank(unit, wanted, question, vector, services.embedder.contract)

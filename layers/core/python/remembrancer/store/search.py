@@ -236,22 +236,31 @@ def _visible(filters: Filters) -> str:
 
 
 def _worded(filters: Filters) -> str:
-    """The same on a passage: phrases and exclusions."""
+    """The same on a passage p: phrases and exclusions. What is left out may be in no passage of its memory, which a
+    hit shows whole."""
     wanted = ["true"]
     for number, alternatives in enumerate(filters.phrases):
         choices = range(len(filters.spaces) * len(alternatives))
-        any_of = " or ".join(_holds(f"phrase_{number}_{c}") for c in choices)
+        any_of = " or ".join(_holds("p", f"phrase_{number}_{c}") for c in choices)
         wanted.append(f"({any_of})")
+    unwanted = [
+        _holds("x", f"without_{number}")
+        for number in range(len(filters.spaces) * len(filters.excluded_phrases))
+    ]
     if filters.excluded:
-        wanted.append("not (p.terms && %(excluded)s::bigint[])")
-    unwanted = range(len(filters.spaces) * len(filters.excluded_phrases))
-    wanted.extend(f"not {_holds(f'without_{number}')}" for number in unwanted)
+        unwanted.append("x.terms && %(excluded)s::bigint[]")
+    if unwanted:
+        wanted.append(
+            f"""not exists (select from passage x where x.tenant_id = %(tenant)s and x.space_id = p.space_id
+              and x.memory_id = p.memory_id and ({" or ".join(unwanted)}))"""
+        )
     return " and ".join(wanted)
 
 
-def _holds(phrase: str) -> str:
+def _holds(passage: str, phrase: str) -> str:
     """Whether the passage has the terms of that parameter, one after the other."""
-    return f"(p.terms @> %({phrase})s::bigint[] and rem_holds_phrase(p.terms, %({phrase})s::bigint[]))"
+    terms = f"{passage}.terms"
+    return f"({terms} @> %({phrase})s::bigint[] and rem_holds_phrase({terms}, %({phrase})s::bigint[]))"
 
 
 def _counts(unit: Unit, filters: Filters, parameters: Mapping[str, Any]) -> list[int]:
@@ -439,10 +448,12 @@ def context(
     reach: int,
     known_at: datetime | None,
     view: Mapping[str, Any],
+    *,
+    decayed: bool = False,
 ) -> dict[UUID, list[Row]]:
     """What may be shown of the memories just before and after each of these in its source, nearest first:
     {memory_id, content, author, observed_at, offset}."""
-    visible = visibility.recallable(known_at=known_at)
+    visible = visibility.recallable(known_at=known_at, decayed=decayed)
 
     def side(sign: str, compare: str, order: str) -> str:
         return f"""(select m.memory_id, m.content, m.author, m.observed_at,
