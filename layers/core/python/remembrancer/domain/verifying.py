@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from typing import Literal
 
 from remembrancer.domain.stopwords import is_negation
@@ -21,16 +23,48 @@ PARTIAL = 0.5
 _SLACK = 2.0
 """A window may be so much longer than the claim: its words may be said with others between them."""
 _TRIES = 100
+_BEHIND = 3
 _BEFORE = 200
 """Characters before a match in which its sentence is looked for a denial."""
 _SENTENCE = re.compile(r"[.!?;\n。！？]")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_WORD_OR_NUMBER = re.compile(rf"(?<![\d.,])\d{{1,3}}(?:,\d{{3}})+(?![\d,])|{_WORD.pattern}")
+_STATEMENT = re.compile(r"[.!?;…](?=\s|$)|[。！？；]|\n\s*\n")
+"""Ends of a statement: a line may break inside one, and a point inside a number ends none."""
+_QUANTITY = re.compile(
+    r"(?<![\w.,])(?P<sign>[-−])?(?P<before>[$€£¥])?(?P<number>\d+(?:[.,:/]\d+)*)\s?(?P<after>[%‰€£¥$])?"
+)
+_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_NUMBER_GOES_ON = re.compile(r"[.,:/]\d|\s?[%‰]")
+_NUMBER_BEGAN = re.compile(r"(?:\d[.,:/]|(?<![^\W_])[-−]|[$€£¥])$")
+_DENIAL = "\0not"
+"""Stands for any word that denies among the terms of a claim, none of which has this form."""
+_OPPOSITES = (
+    ("before", "after"),
+    ("on", "off"),
+    ("over", "under"),
+    ("above", "below"),
+    ("more", "less"),
+    ("more", "fewer"),
+    ("up", "down"),
+    ("in", "out"),
+    ("all", "some"),
+    ("always", "sometimes"),
+    ("until", "since"),
+    ("and", "or"),
+    ("i", "you"),
+    ("my", "your"),
+    ("he", "she"),
+    ("his", "her"),
+)
+"""Words that tell statements apart although the index leaves them out. English only, as conflicts are."""
 
 
 @dataclass(frozen=True)
 class Match:
     """`span` is half-open, in code points of the text as stored; `coverage` the share of the claim's words; `plain`
-    says that they stand in the claim's order and that nothing before them in the sentence denies them."""
+    says that they stand in the claim's order in one statement with its numbers, and that nothing before them denies
+    them, no opposite stands for one of them, and they are not asked."""
 
     kind: Kind
     span: Span
@@ -42,14 +76,15 @@ def match(claim: str, text: str) -> Match | None:
     """The best match of the claim in the text, or None below PARTIAL. Linear in both lengths."""
     start = _find_words(text, claim)
     if start >= 0:
-        return Match("exact", (start, start + len(claim)), 1.0, not _denied(text, start))
+        span = (start, start + len(claim))
+        return Match("exact", span, 1.0, _stated(claim, text, span))
     wanted, _ = _normalized(claim)
     said, places = _normalized(text)
     wanted = wanted.rstrip(" .!")
     start = _find_words(said, wanted)
     if wanted and start >= 0:
         span = (places[start], places[start + len(wanted) - 1] + 1)
-        return Match("normalized", span, 1.0, not _denied(text, span[0]))
+        return Match("normalized", span, 1.0, _stated(claim, text, span))
     return _window(claim, text)
 
 
@@ -60,6 +95,19 @@ def verdict(matches: Sequence[Match | None]) -> Verdict:
     if any(match.coverage >= 1.0 and match.plain for match in found):
         return "supported"
     return "partially_supported" if found else "unsupported"
+
+
+def _stated(claim: str, text: str, span: Span) -> bool:
+    """Whether what stands there is neither denied before it nor asked."""
+    return not _denied(text, span[0]) and not _asked(claim, text, span[1])
+
+
+def _asked(claim: str, text: str, end: int) -> bool:
+    """Whether a statement of the claim is a question in the text."""
+    if claim.rstrip().endswith(("?", "？")):
+        return False
+    mark = _STATEMENT.search(text, end, end + _BEFORE)
+    return mark is not None and mark[0] in "?？"
 
 
 def _denied(text: str, start: int) -> bool:
@@ -96,20 +144,86 @@ def _find_words(text: str, wanted: str) -> int:
         if start < 0:
             break
         end = start + len(wanted)
-        if not (start and text[start - 1].isalnum() and wanted[0].isalnum()) and not (
-            end < len(text) and text[end].isalnum() and wanted[-1].isalnum()
+        if (
+            not (start and text[start - 1].isalnum() and wanted[0].isalnum())
+            and not (end < len(text) and text[end].isalnum() and wanted[-1].isalnum())
+            and not _inside_number(text, start, end)
         ):
             return start
         start = text.find(wanted, start + 1)
     return -1
 
 
+def _inside_number(text: str, start: int, end: int) -> bool:
+    """Whether a number at either end goes on outside: `5` is not said by `1.5`, `-5`, `5,000` or `5 %`."""
+    return (text[start].isdigit() and _NUMBER_BEGAN.search(text[max(0, start - 2) : start]) is not None) or (
+        text[end - 1].isdigit() and _NUMBER_GOES_ON.match(text, end) is not None
+    )
+
+
 @dataclass(frozen=True)
 class _Said:
+    word: str
     terms: frozenset[str]
     negative: bool
     start: int
     end: int
+    statement: int
+    """Which statement of the text it stands in."""
+
+
+@dataclass(frozen=True)
+class _Claimed:
+    """What a statement must have to say the claim: its terms and denials in order, its words, its numbers."""
+
+    order: Sequence[str]
+    words: frozenset[str]
+    quantities: frozenset[str]
+
+    @classmethod
+    def of(cls, claim: str, terms: Sequence[str]) -> _Claimed:
+        said = _words(claim)
+        order = list(terms)
+        denial = next((word for word in said if word.negative), None)
+        if denial is not None:
+            order.insert(len(text_terms(claim[: denial.start]).words), _DENIAL)
+        return cls(order, frozenset(word.word for word in said), frozenset(_quantities(claim)))
+
+    def said_by(self, text: str, window: Sequence[_Said], behind: Sequence[_Said]) -> bool:
+        """`behind` are the words after the window, where the opposite of the claim's last word may stand."""
+        return any(
+            self._said_by_one(text, list(words), behind)
+            for _, words in groupby(window, key=lambda word: word.statement)
+        )
+
+    def _said_by_one(self, text: str, said: Sequence[_Said], behind: Sequence[_Said]) -> bool:
+        if not _in_order(self.order, said):
+            return False
+        words = {word.word for word in said}
+        words.update(word.word for word in behind if word.statement == said[-1].statement)
+        if any(_opposed(self.words, words, *pair) for pair in _OPPOSITES):
+            return False
+        # With the sign before the first word and the unit behind the last one.
+        begin, end = max(0, said[0].start - 2), said[-1].end + 2
+        return self.quantities <= set(_quantities(text[begin:end])) if self.quantities else True
+
+
+def _opposed(claimed: Collection[str], said: Collection[str], one: str, other: str) -> bool:
+    return (one in claimed and one not in said and other in said) or (
+        other in claimed and other not in said and one in said
+    )
+
+
+def _quantities(text: str) -> list[str]:
+    """The numbers of a text, each with its sign, currency or per cent and without digit groups."""
+    found = []
+    for match in _QUANTITY.finditer(unicodedata.normalize("NFKC", text)):
+        number = match["number"]
+        if _GROUPED.fullmatch(number):
+            number = number.replace(",", "")
+        sign, unit = "-" if match["sign"] else "", match["before"] or match["after"] or ""
+        found.append(f"{sign}{number}{unit}")
+    return found
 
 
 def _window(claim: str, text: str) -> Match | None:
@@ -118,7 +232,13 @@ def _window(claim: str, text: str) -> Match | None:
     needed = set(order)
     if not needed:
         return None
+    claimed = _Claimed.of(claim, order)
     said = _words(text)
+
+    def says(left: int, right: int) -> bool:
+        behind = right + 1
+        return claimed.said_by(text, said[left:behind], said[behind : behind + _BEHIND])
+
     width = max(4, int(_SLACK * len(_words(claim))))
     best: Match | None = None
     counts: dict[str, int] = {}
@@ -136,14 +256,15 @@ def _window(claim: str, text: str) -> Match | None:
         better = best is None or coverage > best.coverage
         if best is not None and coverage == best.coverage == 1.0 and not best.plain and tries < _TRIES:
             tries += 1
-            better = _in_order(order, said[left : right + 1])
+            better = says(left, right)
         if coverage >= PARTIAL and better:
             hits = [w for w in said[left : right + 1] if w.terms & needed]
             numbers = {term for term in needed if term[0].isdigit()}
             negative = any(w.negative for w in said[left : right + 1])
             if numbers <= counts.keys() and negative == _denies(claim):
-                plain = coverage == 1.0 and _in_order(order, hits)
-                best = Match("tokens", (hits[0].start, hits[-1].end), coverage, plain)
+                span = (hits[0].start, hits[-1].end)
+                plain = coverage == 1.0 and says(left, right)
+                best = Match("tokens", span, coverage, plain and not _asked(claim, text, span[1]))
     return best
 
 
@@ -151,15 +272,25 @@ def _in_order(wanted: Sequence[str], said: Sequence[_Said]) -> bool:
     """Whether these words are said in this order, with whatever between them."""
     place = 0
     for word in said:
-        while place < len(wanted) and wanted[place] in word.terms:
+        while place < len(wanted) and (
+            word.negative if wanted[place] == _DENIAL else wanted[place] in word.terms
+        ):
             place += 1
     return place == len(wanted)
 
 
 def _words(text: str) -> list[_Said]:
+    ends = [end.start() for end in _STATEMENT.finditer(text)]
     return [
-        _Said(_terms(found[0]), is_negation(found[0]), found.start(), found.end())
-        for found in _WORD.finditer(text)
+        _Said(
+            found[0].casefold(),
+            _terms(found[0]),
+            is_negation(found[0]),
+            found.start(),
+            found.end(),
+            bisect_left(ends, found.start()),
+        )
+        for found in _WORD_OR_NUMBER.finditer(text)
     ]
 
 

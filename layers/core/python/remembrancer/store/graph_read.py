@@ -40,7 +40,8 @@ def _mentioned(known_at: datetime | None) -> str:
 
 
 def _borne(name: str, known_at: datetime | None, *, decayed: bool = False) -> str:
-    """Of a row of entity_name (its alias in the query): the name is one of the entity's while a memory that may be shown brought it."""
+    """Of a row of entity_name (by its alias in the query): the name counts while a memory that may be shown brought
+    it."""
     return f"""exists (select from mention t
       join memory m on m.tenant_id = t.tenant_id and m.memory_id = t.memory_id
       join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id

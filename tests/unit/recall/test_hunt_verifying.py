@@ -1,0 +1,56 @@
+"""Claims that were once called supported by a text that says something else."""
+
+from __future__ import annotations
+
+import pytest
+
+from remembrancer.domain.verifying import match, verdict
+
+
+@pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        ("The version is 3.5", "The version is 3 of 5"),
+        ("The temperature is -5 degrees", "The temperature was 5 degrees."),
+        ("Balance is 5", "Balance is -5"),
+        ("It costs $5", "It costs €5"),
+        ("Growth was 5%", "Growth was 5 points"),
+        ("cost is 5", "The cost is 5,000"),
+        ("port is 80", "port is 80.5"),
+        ("5", "1.5"),
+        ("weight 5 kg", "weight 0.5 kg"),
+        ("cost is 5 million", "cost is 2.5 million"),
+        ("Growth was 5", "Growth was 5 %"),
+        ("the meeting is at 10:30", "the meeting at 10 has 30 people"),
+        ("Restart before the deploy", "Restart after the deploy"),
+        ("The alarm is on", "The alarm is off"),
+        ("The price is over 100 euros", "The price is under 100 euros"),
+        ("I like tea", "You like tea"),
+        ("All users like tea", "Some users like tea"),
+        ("Ana works at Globex", "Ana left. Ben works at Globex."),
+        ("Ana does not work at Globex", "Ana works at Globex, not at Acme"),
+        ("Ana works at Globex", "Does Ana work at Globex?"),
+        ("Ana works at Globex", "Ana works at Globex?"),
+    ],
+)
+def test_another_statement_is_no_support(claim: str, text: str) -> None:
+    assert verdict([match(claim, text)]) != "supported"
+
+
+@pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        ("revenue 1,500 dollars", "The revenue was 1500 dollars"),
+        ("revenue of 1500 dollars", "The revenue was 1,500 dollars"),
+        ("It costs $5.50 a month", "It costs only $5.50 for a month"),
+        ("The temperature is -5 degrees", "The temperature there is -5 degrees."),
+        ("Growth was 5%", "Growth in June was 5 %."),
+        ("Growth was 5%", "Growth, they say, was 5%"),
+        ("Ana does not work at Globex", "Ana doesn't work at Globex any more."),
+        ("Maria moved to Lisbon", "Maria, they say, moved\nto sunny Lisbon"),
+        ("The release of version 3.5 is in June", "The release of version 3.5, at last, is in June."),
+        ("Does Ana work at Globex?", "Does Ana work at Globex?"),
+    ],
+)
+def test_the_same_statement_in_other_words_is_support(claim: str, text: str) -> None:
+    assert verdict([match(claim, text)]) == "supported"
