@@ -109,3 +109,39 @@ def test_a_decayed_hit_has_its_decayed_neighbours(world: World) -> None:
         )
     [hit] = world.recall("banner code", include=["decayed"], limit=1, context=1)["hits"]
     assert [turn["text"] for turn in hit["context"]] == ["Hello there Ben."]
+
+
+NAMES = {
+    "Acme, Inc.": "Who leads Acme, Inc.?",
+    "C++": "What about C++ here",
+    "foo_bar": "where is foo_bar",
+    "St. Mary's Hospital": "At St. Mary's Hospital's door",
+    "Ministry of Foreign Affairs of Japan": "the Ministry of Foreign Affairs of Japan",
+    "王芳": "王芳昨天喝了什么",
+    "O'Brien": "O’Brien's house",
+}
+
+
+def test_the_graph_finds_names_as_they_are_written(world: World) -> None:
+    for number, name in enumerate(NAMES):
+        world.ingest(
+            f"Priya heads team {number}.",
+            relations=[{"subject": f"person{number}", "predicate": "leads", "object": name}],
+        )
+    for number, query in enumerate(NAMES.values()):
+        hits = world.recall(query, explain=True)["hits"]
+        found = [hit["text"] for hit in hits if hit["explain"]["legs"]["graph"] > 0]
+        assert found == [f"Priya heads team {number}."], query
+
+
+def test_a_claim_about_an_alias_is_contradicted(world: World) -> None:
+    world.ingest(
+        "Ana Silva works at Globex.",
+        entities=[{"name": "Ana Silva", "kind": "person", "aliases": ["Anita"]}],
+        relations=[
+            {"subject": "Ana Silva", "subject_kind": "person", "predicate": "works_at", "object": "Globex"}
+        ],
+    )
+    for claim in ("Anita works at Initech.", "Anita does not work at Globex."):
+        assert verify(world, claim)["contradicted"] is True, claim
+    assert verify(world, "Anita works at Globex.")["contradicted"] is False

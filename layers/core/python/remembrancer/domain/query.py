@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from itertools import islice
 
 from remembrancer.domain.names import fold
 from remembrancer.domain.periods import Period, find_periods
@@ -16,7 +17,9 @@ MAX_WORDS = 48
 """Distinct words of a query that are looked up; what follows only repeats or pads."""
 MAX_PHRASES = 4
 MAX_EXCLUDED = 8
-MAX_NAME_WORDS = 4
+MAX_NAME_WORDS = 6
+MAX_UNSPACED, MAX_UNSPACED_NAME = 128, 8
+"""Characters of a query in which names without spaces around them are looked for, and of such a name."""
 
 # Not the inches of 5"; scripts without spaces have their letters right beside the marks.
 _LETTER = rf"[^\W{UNSPACED}]"
@@ -30,6 +33,8 @@ _WHEN = re.compile(
 )
 _CAPITALISED = re.compile(r"[^\W\d_][\w'’-]*")
 _POSSESSIVE = re.compile(r"['’]s?$")
+_MARKS = re.compile(r"[^\w\s]{1,2}")
+_UNSPACED = re.compile(f"[{UNSPACED}]+")
 _WORDS = re.compile(r"[^\W_]+(?:['’.&-][^\W_]+)*")
 
 
@@ -113,14 +118,26 @@ def mentions(name_words: Collection[str], author: str | None) -> bool:
 
 
 def name_candidates(text: str) -> list[str]:
-    """Folded runs of one to four words of the query, which may be the name of an entity."""
-    words = [_POSSESSIVE.sub("", word) for word in _WORDS.findall(fold(text))][:64]
-    runs = (
-        " ".join(words[start : start + length])
-        for length in range(1, MAX_NAME_WORDS + 1)
-        for start in range(len(words) - length + 1)
-    )
-    return list(dict.fromkeys(runs))
+    """Folded runs of one to six words of the query, which may be the name of an entity: the words, and the run as it is
+    written, with up to two marks behind it (`acme, inc.`, `c++`). Of a script without spaces any short part."""
+    folded = fold(text)
+    places = list(islice(_WORDS.finditer(folded), 64))
+    words = [_POSSESSIVE.sub("", place[0]) for place in places]
+    found: dict[str, None] = {}
+    for length in range(1, MAX_NAME_WORDS + 1):
+        for start in range(len(words) - length + 1):
+            run = words[start : start + length]
+            found[" ".join(run)] = None
+            begin, end = places[start].start(), places[start + length - 1].end()
+            found[folded[begin : end - len(places[start + length - 1][0]) + len(run[-1])]] = None
+            marks = _MARKS.match(folded, end)
+            for more in range(1, len(marks[0]) + 1) if marks else ():
+                found[folded[begin : end + more]] = None
+    for run_without_spaces in _UNSPACED.findall(folded[:MAX_UNSPACED]):
+        for length in range(2, MAX_UNSPACED_NAME + 1):
+            for start in range(len(run_without_spaces) - length + 1):
+                found[run_without_spaces[start : start + length]] = None
+    return list(found)
 
 
 @lru_cache(maxsize=10_000)

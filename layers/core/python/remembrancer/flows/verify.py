@@ -86,7 +86,7 @@ def _opposed(unit: Unit, claim: str) -> dict[str, Any] | None:
         Neighbour(
             edge["relationship_id"],
             edge["version"],
-            Statement("", (_triple(edge),), edge["valid_from"], edge["valid_to"]),
+            Statement("", _triples(edge), edge["valid_from"], edge["valid_to"]),
             1.0,
         )
         for edge in edges
@@ -104,8 +104,10 @@ def _opposed(unit: Unit, claim: str) -> dict[str, Any] | None:
     }
 
 
-def _triple(edge: Row) -> Triple:
+def _triples(edge: Row) -> tuple[Triple, ...]:
+    """The relationship said of its subject by each name that the claim calls it."""
     target = edge["object"] if edge["object"] is not None else edge["value_canonical"]
-    return Triple(
-        edge["subject"], edge["predicate_key"], target, edge["polarity"], edge["valid_from"], edge["valid_to"]
+    return tuple(
+        Triple(name, edge["predicate_key"], target, edge["polarity"], edge["valid_from"], edge["valid_to"])
+        for name in edge["called"]
     )

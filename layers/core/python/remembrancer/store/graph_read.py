@@ -234,14 +234,16 @@ def predicates(unit: Unit) -> list[Row]:
 
 def about(unit: Unit, keys: Sequence[str]) -> list[Row]:
     """The live, supported relationships whose subject bears one of these folded names, with the memories they
-    rest on: what a claim may contradict."""
+    rest on and the names by which the subject was asked for (`called`): what a claim may contradict."""
     return unit.rows(
         f"""
         select {_EDGE}, array(select distinct s.memory_id from support s
             join memory m on m.tenant_id = s.tenant_id and m.memory_id = s.memory_id
             join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
             where s.tenant_id = r.tenant_id and s.relationship_id = r.relationship_id and s.version = r.version
-              and {visibility.live()} order by s.memory_id) as memories
+              and {visibility.live()} order by s.memory_id) as memories,
+            array(select k.name from entity_name k where k.tenant_id = r.tenant_id and k.entity_id = r.subject_id
+              and k.name_key = any (%(keys)s) and {_borne("k", None)} order by k.name_key collate "C") as called
         from relationship r {_NAMED}
         where r.tenant_id = %(tenant)s and r.space_id = any (rem_spaces())
           and r.subject_id in (select entity_id from entity_name k where k.tenant_id = %(tenant)s
