@@ -145,3 +145,35 @@ def test_a_claim_about_an_alias_is_contradicted(world: World) -> None:
     for claim in ("Anita works at Initech.", "Anita does not work at Globex."):
         assert verify(world, claim)["contradicted"] is True, claim
     assert verify(world, "Anita works at Globex.")["contradicted"] is False
+
+
+def test_repetitions_take_no_place_of_another_hit(world: World) -> None:
+    printer = "The printer on floor two is called Gutenberg."
+    for number in range(8):
+        world.ingest(printer, title=f"t{number}", author="Ana")
+    world.ingest("The printer needs toner.", author="Ana")
+    answer = world.recall("What is the printer on floor two called?", limit=2)
+    assert texts(answer) == [printer, "The printer needs toner."]
+
+
+@pytest.mark.slow
+def test_an_answer_is_no_larger_than_a_function_may_send(world: World) -> None:
+    """Six megabytes; what does not fit is counted, or on the next page."""
+    for number in range(8):
+        world.ingest(
+            f"The printer number {number} is called Gutenberg.",
+            source_uri="t",
+            observed_at=f"2026-01-0{number + 1}T00:00:00Z",
+        )
+    world.sql("update memory set content = content || repeat('x', 900000)")
+    answer = world.call(READER, "POST", "/v1/recall", {"query": "printer called", "context": 5})
+    assert answer.status == 200 and len(answer.text.encode()) < 6_000_000
+    assert answer.json["hits"] and answer.json["packed"]["omitted"] > 0
+    listed, path = 0, "/v1/memories?limit=200"
+    while path:
+        page = world.call(READER, "GET", path)
+        assert len(page.text.encode()) < 6_000_000
+        listed += len(page.json["memories"])
+        more = page.json["next_cursor"]
+        path = f"/v1/memories?limit=200&cursor={more}" if more else ""
+    assert listed == 8

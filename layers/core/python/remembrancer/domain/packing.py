@@ -11,19 +11,24 @@ from remembrancer.domain.terms import text_terms
 
 ALIKE = 0.9
 """Jaccard likeness of the sets of terms from which two texts say the same."""
+LONG = 20_000
+"""Characters from which texts are compared as a whole alone: taking them apart would cost seconds."""
+RESPONSE_BYTES = 4_000_000
+"""Stored text of one answer, in UTF-8. A function answers with 6 MB at most, and more is never sent at all."""
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
 def distinct(texts: Sequence[str], authors: Sequence[str | None], limit: int) -> list[int]:
     """Indexes of the first `limit` texts to keep, in order: a text goes when an earlier one by the same author has
     nearly the same words and exactly the same numbers, negations and names (capitalised words)."""
-    kept: list[tuple[int, _Said]] = []
+    kept: list[tuple[int, _Said | None]] = []
     for index, text in enumerate(texts):
         if len(kept) == limit:
             break
-        said = _said(text)
+        said = _said(text) if len(text) <= LONG else None
         alike = any(
-            authors[other] == authors[index] and (text == texts[other] or _same(said, theirs))
+            authors[other] == authors[index]
+            and (text == texts[other] or (said is not None and theirs is not None and _same(said, theirs)))
             for other, theirs in kept
         )
         if not alike:
@@ -74,6 +79,15 @@ def pack(sizes: Sequence[int], budget: int | None) -> tuple[list[int], int]:
             chosen.append(index)
             used += size
     return chosen, used
+
+
+def sendable(texts: Sequence[str]) -> list[int]:
+    """Indexes of the texts that one answer can carry, in order, passing over what is too large for what is left; the
+    first is always one."""
+    sizes = [len(text.encode("utf-8", "surrogatepass")) for text in texts]
+    first = sizes[:1]
+    chosen, _ = pack(sizes[1:], max(0, RESPONSE_BYTES - sum(first)))
+    return [*range(len(first)), *(index + 1 for index in chosen)]
 
 
 def _likeness(a: frozenset[str], b: frozenset[str]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import accumulate
 from typing import Any
 from uuid import UUID
 
@@ -212,8 +213,11 @@ def list_memories(services: Services, call: Call, cursor: str | None, limit: int
         position = Cursors(services.macs).decode(unit.tenant_id, "memories", filters, cursor)
         rows = memories.list_live(unit, instant_and_id(position), limit + 1)
         page = rows[:limit]
+        sizes = accumulate(len(row["content"].encode()) for row in page)
+        # As many as one answer can carry; the first in any case.
+        page = page[: max(1, sum(size <= packing.RESPONSE_BYTES for size in sizes))]
         more = None
-        if len(rows) > limit:
+        if len(rows) > len(page):
             last = [page[-1]["created_at"].isoformat(), str(page[-1]["memory_id"])]
             more = Cursors(services.macs).encode(unit.tenant_id, "memories", filters, last)
         return {"memories": _shown(unit, page), "next_cursor": more}
@@ -289,14 +293,14 @@ def _answer(unit: Unit, services: Services, request: RecallRequest, ranked: Rank
         (index, relevance)
         for index, relevance in zip(ranked.best, ranked.relevance, strict=True)
         if relevance >= least
-    ][: request.limit * 2]
+    ]
     sure = abstention.answers(ranked.probability) and bool(wanted)
     answer: dict[str, Any] = {"decision": "ok" if sure else "low_confidence", "hits": []}
     if sure:
         hits, packed = _hits(unit, services, request, ranked, wanted)
         answer |= {"hits": hits, "packed": packed}
     elif "nearest" in request.include:
-        weak = list(zip(ranked.best, ranked.relevance, strict=True))[: request.limit * 2]
+        weak = list(zip(ranked.best, ranked.relevance, strict=True))
         answer["nearest"], answer["packed"] = _hits(unit, services, request, ranked, weak)
     if request.explain:
         why = "relevant_enough" if sure else _not_sure(ranked)
@@ -336,12 +340,8 @@ def _hits(
     wanted: Sequence[tuple[int, float]],
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """The hits that fit, with what lies around them when asked and affordable; {tokens, omitted}."""
-    rows = search.hydrate(unit, [ranked.found.rows[index] for index, _ in wanted])
-    by_passage = {row["passage_id"]: row for row in rows}
-    passages = [ranked.candidates[index].passage_id for index, _ in wanted]
-    rows = [by_passage[passage] for passage in passages if passage in by_passage]
-    keep = packing.distinct([row["content"] for row in rows], [row["author"] for row in rows], request.limit)
-    rows = [rows[place] for place in keep]
+    distinct = _distinct(unit, request, ranked, [index for index, _ in wanted])
+    rows = [distinct[place] for place in packing.sendable([row["content"] for row in distinct])]
     shown = _shown(unit, rows, request.at, request.known_at)
     count = services.embedder.count_tokens
     fitting, tokens = packing.pack([count(hit["text"]) for hit in shown], request.token_budget)
@@ -359,7 +359,23 @@ def _hits(
         hits.append(hit)
     if request.context:
         tokens = _add_context(unit, services, request, hits, [rows[place] for place in fitting], tokens)
-    return hits, {"tokens": tokens, "omitted": len(shown) - len(fitting)}
+    return hits, {"tokens": tokens, "omitted": len(distinct) - len(fitting)}
+
+
+def _distinct(unit: Unit, request: RecallRequest, ranked: Ranked, wanted: Sequence[int]) -> list[Row]:
+    """The first `limit` of these candidates that say different things, however many repeat what was said."""
+    rows: list[Row] = []
+    begin, step = 0, 2 * request.limit
+    while begin < len(wanted) and len(rows) < request.limit:
+        chosen = [ranked.found.rows[index] for index in wanted[begin : begin + step]]
+        by_passage = {row["passage_id"]: row for row in search.hydrate(unit, chosen)}
+        rows += [by_passage[row["passage_id"]] for row in chosen if row["passage_id"] in by_passage]
+        keep = packing.distinct(
+            [row["content"] for row in rows], [row["author"] for row in rows], request.limit
+        )
+        rows = [rows[place] for place in keep]
+        begin, step = begin + step, 2 * step
+    return rows
 
 
 def _add_context(
@@ -384,6 +400,7 @@ def _add_context(
         decayed="decayed" in request.include,
     )
     taken = {row["memory_id"] for row in rows}
+    room = packing.RESPONSE_BYTES - sum(len(hit["text"].encode()) for hit in hits)
     for hit, row in zip(hits, rows, strict=True):
         hit["context"] = []
         for turn in found.get(row["memory_id"], []):
@@ -391,9 +408,12 @@ def _add_context(
                 continue
             reveal = render.reveals(unit, "mem", turn)
             text = render.clean(turn["content"], reveal_pii=reveal)
+            if len(text.encode()) > room:
+                continue
             size = services.embedder.count_tokens(text)
             if request.token_budget is not None and tokens + size > request.token_budget:
                 continue
+            room -= len(text.encode())
             tokens += size
             taken.add(turn["memory_id"])
             hit["context"].append(
