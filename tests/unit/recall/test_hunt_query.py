@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from remembrancer.domain.periods import Period, find_periods
+from remembrancer.domain.query import understand
 
 NOW = datetime(2026, 6, 10, 12, tzinfo=UTC)
 
@@ -32,3 +33,9 @@ def day(year: int, month: int, number: int) -> datetime:
 )
 def test_times_of_a_query(query: str, expected: list[Period]) -> None:
     assert find_periods(query, NOW) == expected
+
+
+def test_a_run_of_two_scripts_is_left_out_as_a_whole() -> None:
+    asked = understand("内容 -Python编程 -第3章", NOW)
+    assert asked.excluded == ()
+    assert asked.excluded_phrases == (("python", "编程"), ("第", "3", "章"))

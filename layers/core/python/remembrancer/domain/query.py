@@ -83,8 +83,10 @@ def understand(query: str, now: datetime, *, operators: bool = True) -> Question
         return f" {match[2]} "
 
     def leave_out(match: re.Match[str]) -> str:
-        if is_unspaced(match[1]):
-            exclude(phrase_terms(match[1]))  # the run itself, not every pair of its characters
+        if _UNSPACED.search(match[1]):
+            exclude(
+                phrase_terms(match[1])
+            )  # the run itself, not every pair of its characters, nor each number in it
         else:
             exclude([(term,) for term in excluding_terms(match[1])])
         return " "
