@@ -10,6 +10,7 @@ import pytest
 from remembrancer.domain import abstention
 from remembrancer.flows.term_stats import recount
 from remembrancer.store import search, terms
+from remembrancer.store.database import Unit
 from tests.integration.world import READER, World
 
 _LINES = (
@@ -92,6 +93,34 @@ def test_a_small_domain_beside_a_large_one_returns_its_rows(
     assert len(answer["hits"]) == 5 and answer["explain"]["search"]["mode"] == "exact"
     large = filled.recall("ocean", domains=["large"], explain=True)
     assert large["explain"]["search"]["mode"] == "indexed" and len(large["hits"]) == 10
+
+
+def test_a_search_goes_on_past_what_may_not_be_shown(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pgvector's own limits end it before the 5 that live among 100,000 that were superseded (docs/recall.md)."""
+    monkeypatch.setattr(search, "EXACT_MAX", 10)
+    limits: list[Any] = []
+    rows = Unit.rows
+
+    def watched(unit: Unit, sql: Any, params: Any = None) -> list[Any]:
+        if "nearest as materialized" in sql:
+            names = (
+                "hnsw.max_scan_tuples",
+                "hnsw.scan_mem_multiplier",
+                "hnsw.iterative_scan",
+                "hnsw.ef_search",
+            )
+            row = unit.row(
+                "select array(select current_setting(n) from unnest(%(names)s) n) as found",
+                {"names": [*names]},
+            )
+            limits.append(row and row["found"])
+        return rows(unit, sql, params)
+
+    monkeypatch.setattr(Unit, "rows", watched)
+    filled.recall("zebra")
+    assert limits == [
+        [str(search.MAX_SCANNED), str(search.SCAN_MEMORY), "relaxed_order", str(search.EF_SEARCH)]
+    ]
 
 
 @pytest.mark.parametrize("exact_max", [search.EXACT_MAX, 0])

@@ -222,7 +222,7 @@ def get_live(
     return unit.row(
         f"""
         select m.*, v.version, v.valid_from, v.valid_to, v.created_at as version_created_at, v.superseded_at,
-               v.superseded_by, v.expires_at
+               {visibility.SUCCESSOR}, v.expires_at
         from memory m
         join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
         where m.tenant_id = %(tenant)s and m.memory_id = %(id)s and {visibility.live(known_at=known_at)}
@@ -240,7 +240,7 @@ def list_live(unit: Unit, after: tuple[datetime, UUID] | None, limit: int) -> li
     return unit.rows(
         f"""
         select m.*, v.version, v.valid_from, v.valid_to, v.created_at as version_created_at, v.superseded_at,
-               v.superseded_by, v.expires_at
+               {visibility.SUCCESSOR}, v.expires_at
         from memory m
         join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
         where m.tenant_id = %(tenant)s and m.space_id = any (rem_spaces()) and {visibility.live()}
@@ -258,8 +258,12 @@ def list_live(unit: Unit, after: tuple[datetime, UUID] | None, limit: int) -> li
 
 
 def versions(unit: Unit, memory_id: UUID) -> list[Row]:
+    """For readers: a successor that is held is not named."""
     return unit.rows(
-        "select * from memory_version where tenant_id = %(tenant)s and memory_id = %(id)s order by version",
+        f"""
+        select v.version, v.valid_from, v.valid_to, v.created_at, v.superseded_at, {visibility.SUCCESSOR}, v.expires_at
+        from memory_version v where v.tenant_id = %(tenant)s and v.memory_id = %(id)s order by v.version
+        """,
         {"tenant": unit.tenant_id, "id": memory_id},
     )
 
@@ -306,12 +310,14 @@ def succeed(unit: Unit, target: Row, successor: UUID, instant: datetime) -> None
 
 
 def superseded(unit: Unit, memory_id: UUID) -> list[UUID]:
-    """The memories that this one took the place of."""
+    """The memories that this one took the place of, but those that are held."""
     return [
         row["memory_id"]
         for row in unit.rows(
-            "select distinct memory_id from memory_version where tenant_id = %(tenant)s and superseded_by = %(id)s"
-            " order by memory_id",
+            f"""
+            select distinct m.memory_id from memory_version m
+            where m.tenant_id = %(tenant)s and m.superseded_by = %(id)s and {visibility.NOT_HELD} order by m.memory_id
+            """,
             {"tenant": unit.tenant_id, "id": memory_id},
         )
     ]

@@ -57,6 +57,9 @@ REACH = 3
 NEAR = 12
 """How many of the best of each leg bring what lies around them."""
 EF_SEARCH = 200
+MAX_SCANNED, SCAN_MEMORY = 200_000, 8
+"""Tuples of the vector index that a search may go through, and its memory in multiples of work_mem: by pgvector's own
+limits (20,000, 1) it gives up before it comes to the few that may be shown among many that may not."""
 WRITTEN_OUT = 64
 """Up to so many terms of a query are written out in its statement."""
 
@@ -236,31 +239,30 @@ def _visible(filters: Filters) -> str:
 
 
 def _worded(filters: Filters) -> str:
-    """The same on a passage p: phrases and exclusions. What is left out may be in no passage of its memory, which a
-    hit shows whole."""
+    """The same on a passage p, by all passages x of its memory, which a hit shows whole: each phrase is in one of
+    them, what is left out in none."""
     wanted = ["true"]
     for number, alternatives in enumerate(filters.phrases):
         choices = range(len(filters.spaces) * len(alternatives))
-        any_of = " or ".join(_holds("p", f"phrase_{number}_{c}") for c in choices)
-        wanted.append(f"({any_of})")
+        wanted.append(_some_passage([_holds(f"phrase_{number}_{c}") for c in choices]))
     unwanted = [
-        _holds("x", f"without_{number}")
-        for number in range(len(filters.spaces) * len(filters.excluded_phrases))
+        _holds(f"without_{number}") for number in range(len(filters.spaces) * len(filters.excluded_phrases))
     ]
     if filters.excluded:
         unwanted.append("x.terms && %(excluded)s::bigint[]")
     if unwanted:
-        wanted.append(
-            f"""not exists (select from passage x where x.tenant_id = %(tenant)s and x.space_id = p.space_id
-              and x.memory_id = p.memory_id and ({" or ".join(unwanted)}))"""
-        )
+        wanted.append(f"not {_some_passage(unwanted)}")
     return " and ".join(wanted)
 
 
-def _holds(passage: str, phrase: str) -> str:
-    """Whether the passage has the terms of that parameter, one after the other."""
-    terms = f"{passage}.terms"
-    return f"({terms} @> %({phrase})s::bigint[] and rem_holds_phrase({terms}, %({phrase})s::bigint[]))"
+def _some_passage(conditions: Sequence[str]) -> str:
+    return f"""exists (select from passage x where x.tenant_id = %(tenant)s and x.space_id = p.space_id
+      and x.memory_id = p.memory_id and ({" or ".join(conditions)}))"""
+
+
+def _holds(phrase: str) -> str:
+    """Whether the passage x has the terms of that parameter, one after the other."""
+    return f"(x.terms @> %({phrase})s::bigint[] and rem_holds_phrase(x.terms, %({phrase})s::bigint[]))"
 
 
 def _counts(unit: Unit, filters: Filters, parameters: Mapping[str, Any]) -> list[int]:
@@ -268,7 +270,9 @@ def _counts(unit: Unit, filters: Filters, parameters: Mapping[str, Any]) -> list
     vector search."""
     row = unit.row(
         f"""
-        select set_config('hnsw.ef_search', '{EF_SEARCH}', true), array(
+        select set_config('hnsw.ef_search', '{EF_SEARCH}', true),
+               set_config('hnsw.max_scan_tuples', '{MAX_SCANNED}', true),
+               set_config('hnsw.scan_mem_multiplier', '{SCAN_MEMORY}', true), array(
           select (select count(*) from (
             select from memory m where m.tenant_id = %(tenant)s and m.space_id = s.space_id {_NARROW}
             limit {EXACT_MAX + 1}) as narrowed)
@@ -421,9 +425,9 @@ def hydrate(unit: Unit, found: Sequence[Row]) -> list[Row]:
     """Everything a hit shows, for rows of `Found`, each with the version it was found under."""
     # Laterals that stay apart keep the order of joins: from the few rows asked for, by their keys.
     rows = unit.rows(
-        """
+        f"""
         select m.*, v.version, v.valid_from, v.valid_to, v.expires_at,
-               v.created_at as version_created_at, v.superseded_at, v.superseded_by
+               v.created_at as version_created_at, v.superseded_at, {visibility.SUCCESSOR}
         from unnest(%(memories)s::uuid[], %(versions)s::int[]) as wanted(memory_id, version)
         cross join lateral (select m.* from memory m
           where m.tenant_id = %(tenant)s and m.memory_id = wanted.memory_id offset 0) m

@@ -19,6 +19,10 @@ join memory_version v on v.tenant_id = p.tenant_id and v.memory_id = p.memory_id
 
 NOT_HELD = """not exists (select from hold_out h where h.tenant_id = m.tenant_id and h.memory_id = m.memory_id
                                             and h.closed_at is null)"""
+SUCCESSOR = """(select n.memory_id from memory n where n.tenant_id = v.tenant_id and n.memory_id = v.superseded_by
+  and not exists (select from hold_out h where h.tenant_id = n.tenant_id and h.memory_id = n.memory_id
+                  and h.closed_at is null)) as superseded_by"""
+"""A version's successor as a reader may know it: one that is held is not named."""
 _BELIEVED_NOW = "v.superseded_at is null"
 _BELIEVED_THEN = (
     """v.created_at <= %(known_at)s and (v.superseded_at is null or v.superseded_at > %(known_at)s)"""
