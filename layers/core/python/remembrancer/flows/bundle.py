@@ -13,7 +13,7 @@ from remembrancer.domain.principal import Principal, authorize
 from remembrancer.domain.problems import Problem
 from remembrancer.domain.requests import MAX_ALIASES, EntityIn, IngestRequest, RelationIn, ValueIn
 from remembrancer.domain.tenant_settings import Space
-from remembrancer.domain.ump import to_ump, ump_id
+from remembrancer.domain.ump import MAX_RELATED, to_ump, ump_id
 from remembrancer.flows import render
 from remembrancer.flows.context import Services
 from remembrancer.flows.export import asked_spaces
@@ -26,7 +26,8 @@ MEDIA_TYPE = "application/x-ndjson"
 
 
 def write_bundle(services: Services, row: Row) -> None:
-    """One line a memory, as this reader may see it; the object first, then the job's end, audited.
+    """One line a memory (more for one with a large graph), as this reader may see it; the object first, then the
+    job's end, audited.
 
     Raises Problem configuration_invalid without an object store.
     """
@@ -67,35 +68,46 @@ def _lines(unit: Unit, request: ExportRequest) -> Iterator[str]:
         graph = exports.graph_of(unit, [row["memory_id"] for row in rows])
         for row in rows:
             render.reveals(unit, "mem", row)
-            yield canonical_json(_record(row, graph, unit.principal, request.format))
+            for record in _records(row, graph, unit.principal, request.format):
+                yield canonical_json(record)
         if len(rows) < PAGE:
             return
         after = rows[-1]["memory_id"]
 
 
-def _record(row: Row, graph: Graph, principal: Principal, form: str) -> dict[str, Any]:
+def _records(row: Row, graph: Graph, principal: Principal, form: str) -> Iterator[dict[str, Any]]:
     """Exact bytes for a reader with the pii capability; what recall would show for any other."""
     if form == "jsonl":
         shown = render.memory(row, principal.team_space, reveal_pii=principal.sees_pii)
         exact = {name: row[name] for name in ("title", "author", "data_subjects")}
-        return {**shown, "text": row["content"], **exact} if principal.sees_pii else shown
+        yield {**shown, "text": row["content"], **exact} if principal.sees_pii else shown
+        return
     private = row["space_id"] == principal.private_space
     claimed = row["claimed"] or {}
     created = claimed.get("created")
-    record = to_ump(
-        _request(row, graph, "private" if private else "team_shared"),
-        row["created_at"] if created is None else datetime.fromisoformat(created),
-        claimed,
-    )
-    if principal.sees_pii:
-        return record
-    # The id is a digest of the text: it is made anew from what this reader may see.
-    masked: dict[str, Any] = render.clean(record, reveal_pii=False)
-    return {**masked, "id": ump_id(row["domain"], masked["body"]["text"])}
+    for request in _requests(row, graph, "private" if private else "team_shared"):
+        record = to_ump(
+            request, row["created_at"] if created is None else datetime.fromisoformat(created), claimed
+        )
+        if principal.sees_pii:
+            yield record
+            continue
+        # The id is a digest of the text: it is made anew from what this reader may see.
+        masked: dict[str, Any] = render.clean(record, reveal_pii=False)
+        yield {**masked, "id": ump_id(row["domain"], masked["body"]["text"])}
 
 
-def _request(row: Row, graph: Graph, space: Space) -> IngestRequest:
-    """The memory as the request that would store it again."""
+def _requests(row: Row, graph: Graph, space: Space) -> Iterator[IngestRequest]:
+    """The memory as the requests that would store it again: as many as its graph takes, since the ends of relations
+    are entities too, and each sending of a text may have brought relations of its own."""
+    entities = [part for entity in graph.entities.get(row["memory_id"], []) for part in _entities(entity)]
+    relations = [_relation(edge) for edge in graph.edges.get(row["memory_id"], [])]
+    for start in range(0, max(1, len(entities), len(relations)), MAX_RELATED):
+        portion = slice(start, start + MAX_RELATED)
+        yield _request(row, entities[portion], relations[portion], space)
+
+
+def _request(row: Row, entities: list[EntityIn], relations: list[RelationIn], space: Space) -> IngestRequest:
     return IngestRequest(
         content=row["content"],
         title=row["title"],
@@ -110,8 +122,8 @@ def _request(row: Row, graph: Graph, space: Space) -> IngestRequest:
         data_subjects=row["data_subjects"],
         source_uri=row["source_uri"],
         revision=row["revision"],
-        entities=[part for entity in graph.entities.get(row["memory_id"], []) for part in _entities(entity)],
-        relations=[_relation(edge) for edge in graph.edges.get(row["memory_id"], [])],
+        entities=entities,
+        relations=relations,
         target_space=space,
     )
 

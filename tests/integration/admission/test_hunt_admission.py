@@ -1,0 +1,46 @@
+"""Faults that an independent reviewer found on the paths of direct admission."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from tests.integration.admission.conftest import Bucket
+from tests.integration.world import AGENT, REVIEWER, World
+
+
+def exported(
+    world: World, bucket: Bucket, run_job: Callable[..., dict[str, Any]], domain: str
+) -> list[dict[str, Any]]:
+    asked = world.call(REVIEWER, "POST", "/v1/export", {"format": "ump", "domains": [domain]})
+    job = run_job(asked.json["job_id"], REVIEWER)
+    assert job["status"] == "done", job
+    return [json.loads(line) for line in bucket.objects.popitem()[1].decode().splitlines()]
+
+
+def test_a_memory_with_more_names_than_a_request_may_list_is_exported(
+    world: World, bucket: Bucket, run_job: Callable[..., dict[str, Any]]
+) -> None:
+    relations = [{"subject": f"S{n}", "predicate": "knows", "object": f"O{n}"} for n in range(200)]
+    world.ingest("Everybody knows somebody.", domain="crowd", relations=relations)
+    records = exported(world, bucket, run_job, "crowd")
+    said = [relation for record in records for relation in record["body"]["structured"].get("relations", [])]
+    assert len(said) == 200
+    again = world.call(AGENT, "POST", "/v1/ingest/ump", {"records": records})
+    assert again.status == 200 and again.json["refused"] == [], again.text
+
+
+def test_a_text_sent_with_ever_new_relations_is_exported(
+    world: World, bucket: Bucket, run_job: Callable[..., dict[str, Any]]
+) -> None:
+    for start in (0, 150):
+        relations = [
+            {"subject": "Hub", "predicate": "knows", "object": f"Spoke{start + n}"} for n in range(150)
+        ]
+        world.ingest("The hub knows its spokes.", domain="wheel", relations=relations)
+    records = exported(world, bucket, run_job, "wheel")
+    said = [relation for record in records for relation in record["body"]["structured"].get("relations", [])]
+    assert len(said) == 300 and {record["body"]["text"] for record in records} == {
+        "The hub knows its spokes."
+    }
