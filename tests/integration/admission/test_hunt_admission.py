@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from tests.integration.admission.conftest import Bucket
+from tests.integration.admission.conftest import Bucket, markdown
 from tests.integration.world import AGENT, REVIEWER, World
 
 
@@ -44,3 +44,9 @@ def test_a_text_sent_with_ever_new_relations_is_exported(
     assert len(said) == 300 and {record["body"]["text"] for record in records} == {
         "The hub knows its spokes."
     }
+
+
+def test_a_markdown_import_of_a_source_that_was_sent_as_one_text(world: World) -> None:
+    world.ingest("Loose page.", source="markdown", source_uri="loose.md", revision="1")
+    reply = markdown(world, "# Loose\n\nPage.\n", source_uri="loose.md", revision="2")
+    assert reply.status == 201, reply.text

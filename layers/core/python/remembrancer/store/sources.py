@@ -10,8 +10,8 @@ from remembrancer.store.database import Row, Unit
 
 def current_parts(unit: Unit, space_id: UUID, source_uri: str, source: str) -> list[Row]:
     """Every part of the source that is believed now, held ones too: {memory_id, version, owner_id, parent_id,
-    title, submitted_at}, in the order of the document. `submitted_at` is the last time that a revision brought it.
-    The caller holds the space."""
+    title, submitted_at}, in the order of the document. What was sent as one text under the same uri is no part.
+    `submitted_at` is the last time that a revision brought it. The caller holds the space."""
     return unit.rows(
         """
         select m.memory_id, v.version, m.owner_id, m.parent_id, m.title,
@@ -22,7 +22,7 @@ def current_parts(unit: Unit, space_id: UUID, source_uri: str, source: str) -> l
                              and v.superseded_at is null and v.superseded_by is null
         where m.tenant_id = %(tenant)s and m.space_id = %(space)s
           and hashtextextended(m.source_uri, 0) = hashtextextended(%(uri)s, 0) and m.source_uri = %(uri)s
-          and m.source = %(source)s
+          and m.source = %(source)s and m.ordinal is not null
         order by m.ordinal, m.memory_id
         """,
         {"tenant": unit.tenant_id, "space": space_id, "uri": source_uri, "source": source},
