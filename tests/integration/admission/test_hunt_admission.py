@@ -50,3 +50,43 @@ def test_a_markdown_import_of_a_source_that_was_sent_as_one_text(world: World) -
     world.ingest("Loose page.", source="markdown", source_uri="loose.md", revision="1")
     reply = markdown(world, "# Loose\n\nPage.\n", source_uri="loose.md", revision="2")
     assert reply.status == 201, reply.text
+
+
+def test_what_is_read_from_a_denial_does_not_date_a_denied_relation(world: World) -> None:
+    made = world.ingest(
+        "Nora is no longer at Fjordbank since 2020.",
+        relations=[{"subject": "Nora", "predicate": "works_at", "object": "Fjordbank", "polarity": "-"}],
+    )
+    history = world.call(AGENT, "GET", f"/v1/relationships/{made['relationship_ids'][0]}/history").json
+    assert history["versions"][0]["valid_to"] is None, history
+
+
+def test_an_announced_end_does_not_hide_the_text_when_it_comes_true(world: World) -> None:
+    made = world.ingest("Nils is no longer at Fjordbank as of 2031.")
+    [row] = world.sql(
+        "select valid_to from memory_version where memory_id = %s", made["memory_id"].partition("_")[2]
+    )
+    assert row["valid_to"] is None
+
+
+def test_a_relation_is_dated_by_the_sentence_that_names_it(world: World) -> None:
+    made = world.ingest(
+        "Ylvi is CEO of Brim. Ove was CFO of Brim in 2012.",
+        relations=[
+            {"subject": "Ylvi", "predicate": "ceo_of", "object": "Brim"},
+            {"subject": "Ove", "predicate": "cfo_of", "object": "Brim"},
+        ],
+    )
+    windows = [
+        world.call(AGENT, "GET", f"/v1/relationships/{relationship}/history").json["versions"][0]
+        for relationship in made["relationship_ids"]
+    ]
+    assert [window["valid_to"] for window in windows] == [None, "2013-01-01T00:00:00Z"]
+
+
+def test_a_text_does_not_end_with_one_of_its_statements(world: World) -> None:
+    made = world.ingest("Ebba keeps hens. The permit of the mill is valid until 2031.")
+    [row] = world.sql(
+        "select valid_to from memory_version where memory_id = %s", made["memory_id"].partition("_")[2]
+    )
+    assert row["valid_to"] is None

@@ -72,7 +72,16 @@ _UNSURE = re.compile(
     r"\b(?:if|unless|whether|when|may|might|could|would|should|perhaps|maybe|probably|possibly|plans?|planned"
     r"|planning|hopes?|expects?|expected|wants?|about|around|roughly|approximately|circa|early|mid|late"
     r"|before|after|sometime|by|forecast|predicts?|targets?|estimated?|fiction|novel"
-    r"|except|excepting|bce?|true|false|further notice|den(?:y|ies|ied))\b"
+    r"|except|excepting|bce?|true|false|further notice|den(?:y|ies|ied)"
+    # what is said, feigned or nearly so
+    r"|alleged(?:ly)?|reportedly|supposed(?:ly)?|rumou?r(?:s|ed)?|claim(?:s|ed)?|pretend(?:s|ed)?|said|says?"
+    r"|wish(?:es|ed)?|falsely|wrong(?:ly)?|contrary|almost|nearly|hardly|barely|scarcely|rarely|seldom|few"
+    r"|fail(?:s|ed)|refuse[sd]?|neither|nor|or|was to|were to|going to|at least|at the (?:latest|earliest)|inclusive"
+    # what has ended: is the date of the thing or of its end?
+    r"|ceased?|ceases|former|ex|expire[sd]?|ended|ends|discontinued|repealed|abolished|terminated|cancell?ed"
+    r"|revoked|quit"
+    # what is compared, and what is said of another in a clause of its own
+    r"|than|as \w+ as|who|whom|whose|which)\b"
 )
 _STATE = re.compile(
     r"\b(?:am|is|are|was|were|be|been|worked|works|lived|lives|served|serves|studied|led|owned|managed|taught"
@@ -86,15 +95,33 @@ _EVENT = re.compile(
     r"|hit|cut|put|set)\b"
 )
 _ARTEFACT = re.compile(
-    r"\b(?:letters?|photos?|pictures?|data|reports?|e-?mails?|mails?|messages?|invoices?|receipts?|songs?|films?"
+    r"\b(?:pages?|records?|distance|range|degrees?|houses?|letters?|photos?|pictures?|data|reports?|e-?mails?|mails?|messages?|invoices?|receipts?|songs?|films?"
     r"|movies?|books?|articles?|versions?|drafts?|notes?|wines?|documents?|quotes?|recordings?|posts?|figures?"
     r"|numbers?|results?|minutes|entry|entries|logs?|papers?|models?|editions?|memo|memos|contracts?|offers?"
     r"|prices?|statistics|images?|files?|copy|copies|releases?|tickets?|orders?|vintages?|cars?)\b(?: \S+){0,3} $"
 )
+_MOVED = re.compile(
+    r"\b(?:moved|postponed|rescheduled|shifted|raised|rose|grew|fell|changed|increased|decreased|dropped)\b.*\bfrom$"
+)
+_BOUNDED = re.compile(r"\s*(?:to|until|till|up to|through|thru)\b")
+# `since her divorce in 2019`, `until joining Acme in 2020`: the date is that of what bounds the fact.
+_BY_EVENT = re.compile(
+    r"\b(?:since|until|till|from|as of) (?:(?!in |on |during )\S+ ){1,8}(?:in|on|during)$"
+    r"|\b(?:is|are|was|were|be|been|up|down) from$"
+)
+_POSSESSIVE = re.compile("['’]s\\b")
+_SINCE_THEN = re.compile(r"\bsince\W*$")
+_FINITE = re.compile(
+    r"\b(?:am|is|are|was|were|has|have|had|lives|works|serves|owns|leads|runs|plays|holds|studies)\b"
+    r"|(?<!\bhas )(?<!\bhave )(?<!\bhad )\b(?:lived|worked|served|owned|led|studied|managed|played)\b"
+)
+_JOINED = re.compile(r"\b(?:and|but|while|whereas|that)\b|,")
 _ADDRESS_AFTER = re.compile(
     r" (?:[A-Z]\w+ ){0,2}(?:Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Lane|Drive|Square)\b"
 )
-_COUNTED_AFTER = re.compile(r" (?!was\b|is\b|has\b|as\b|does\b|his\b|its\b|this\b|us\b|plus\b)[a-z]+s\b")
+_COUNTED_AFTER = re.compile(
+    r" (?:(?!was\b|is\b|has\b|as\b|does\b|his\b|its\b|this\b|us\b|plus\b)[a-z]+s|people|feet)\b"
+)
 _SENTENCE = re.compile(r"[^.!?;\n]+(?:\.(?=\d)[^.!?;\n]+)*[.!?;\n]?")
 
 
@@ -112,6 +139,19 @@ def extract_interval(text: str, reference: datetime) -> Interval | None:
 def explicit_interval(text: str) -> Interval | None:
     """The same from absolute dates alone, for texts of unknown age."""
     return _only(text, datetime(2000, 1, 1, tzinfo=UTC), relative=False)
+
+
+def sentences(text: str) -> list[str]:
+    """What is read of `text`, cut where a statement ends. Headings state nothing."""
+    found = (match[0].strip() for match in _SENTENCE.finditer(text[:MAX_CHARACTERS]))
+    return [
+        sentence for sentence in found if any(map(str.isalnum, sentence)) and not sentence.startswith("#")
+    ]
+
+
+def denies(text: str) -> bool:
+    """Whether it says that something has ended or is not so: the interval of what it says is then that of what was."""
+    return _ENDED.search(text.lower()) is not None or _USED_TO.search(text.lower()) is not None
 
 
 def overlap(a: Window, b: Window) -> bool:
@@ -143,23 +183,32 @@ def _of_sentence(sentence: str, periods: list[_Period]) -> Interval | None:
     for period in periods:
         lower = lower[: period.start] + " " * (period.end - period.start) + lower[period.end :]
     if len(periods) == 2:
-        window = _pair(lower, *periods)
+        window = _pair(sentence, lower, *periods)
     elif len(periods) == 1:
         window = _single(sentence, lower, periods[0])
     else:
         window = None
-    if window is None or window == (None, None) or _UNSURE.search(lower):
+    if window is None or window == (None, None) or _UNSURE.search(lower) or _says_two_things(lower):
         return None
     if window[0] is not None and window[1] is not None and window[0] >= window[1]:
         return None
     return Interval(*window)
 
 
-def _pair(lower: str, first: _Period, second: _Period) -> Window | None:
+def _says_two_things(lower: str) -> bool:
+    """Whether the date may be that of the other of two statements: `Anna is CEO, Bob was CEO in 2012`."""
+    return _JOINED.search(lower) is not None and len(_FINITE.findall(lower)) > 1
+
+
+def _pair(sentence: str, lower: str, first: _Period, second: _Period) -> Window | None:
     """`from P to Q`, `between P and Q`, `P - Q` behind from, since or in brackets."""
     before = lower[: first.start].rstrip()
     between = lower[first.end : second.start].strip()
     if _ANY_NEGATION.search(lower) or not second.absolute:
+        return None
+    if any(_counted(sentence, period) for period in (first, second)) or _MOVED.search(before):
+        return None
+    if (match := _FROM.search(before)) and _ARTEFACT.search(before[: match.start()]):
         return None
     if _FROM.search(before) or _SINCE.search(before) or before.endswith("("):
         if between in ("to", "until", "till", "-", "–", "—"):
@@ -173,8 +222,12 @@ def _pair(lower: str, first: _Period, second: _Period) -> Window | None:
 
 def _single(sentence: str, lower: str, period: _Period) -> Window | None:
     before, after = lower[: period.start].rstrip(), lower[period.end :]
-    if _counted(sentence, period) or _DASHED.match(after):
+    if _counted(sentence, period) or _DASHED.match(after) or _BY_EVENT.search(before):
         return None
+    if _POSSESSIVE.match(after) or _SINCE_THEN.search(after):
+        return None
+    if _BOUNDED.match(after) and not _PRESENT.match(after):
+        return None  # until when, it does not say as a date
     ended = _ENDED.findall(before)
     if len(ended) > 1:
         return None  # who never stopped has not ended

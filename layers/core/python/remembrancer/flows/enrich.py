@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from remembrancer.domain.linker import link
+from remembrancer.domain.names import fold
 from remembrancer.domain.requests import Closed, EntityIn, IngestRequest, RelationIn
-from remembrancer.domain.temporal import Interval, explicit_interval, extract_interval
+from remembrancer.domain.temporal import Interval, denies, explicit_interval, extract_interval, sentences
 from remembrancer.domain.triples import Triple
 
 M = TypeVar("M", bound=Closed)
@@ -18,15 +20,18 @@ M = TypeVar("M", bound=Closed)
 def enriched(request: IngestRequest, now: datetime) -> IngestRequest:
     """The request with the graph and the validity that its text states, where the caller gave none.
 
-    Explicit values win. A memory itself gets a window only while that holds: a sentence about the past is
-    still worth finding today, and would vanish from the default view behind an end that is over.
+    Explicit values win. A relation is dated by the sentence that names both its ends, a denied one by none. A
+    memory itself gets a window only when all its text is one statement, and only while that holds: a sentence about
+    the past is still worth finding today, and would vanish from the default view behind an end that is over.
     """
-    interval = _stated(request.content, request.observed_at)
+    said = sentences(request.content)
     changed: dict[str, Any] = _linked(request, now)
-    if interval is not None:
-        if request.relations:
-            changed["relations"] = [_dated(relation, interval) for relation in request.relations]
-        if request.valid_from is None and request.valid_to is None and _holds(interval, now):
+    if request.relations:
+        folded = [fold(sentence) for sentence in said]
+        changed["relations"] = [_dated(request, relation, said, folded) for relation in request.relations]
+    if request.valid_from is None and request.valid_to is None and len(said) == 1 and not denies(said[0]):
+        interval = _stated(said[0], request.observed_at)
+        if interval is not None and _holds(interval, now):
             changed |= {"valid_from": interval.valid_from, "valid_to": interval.valid_to}
     return request.model_copy(update=changed) if changed else request
 
@@ -77,8 +82,20 @@ def _made(model: type[M], **fields: Any) -> M | None:
         return None
 
 
-def _dated(relation: RelationIn, interval: Interval) -> RelationIn:
-    if relation.valid_from is not None or relation.valid_to is not None:
+def _dated(
+    request: IngestRequest, relation: RelationIn, said: Sequence[str], folded: Sequence[str]
+) -> RelationIn:
+    if relation.valid_from is not None or relation.valid_to is not None or relation.polarity == "-":
+        return relation
+    value = relation.object if relation.value is None else str(relation.value.value)
+    ends = [fold(relation.subject), fold(value or "")]
+    own = [
+        sentence
+        for sentence, plain in zip(said, folded, strict=True)
+        if len(said) == 1 or all(end in plain for end in ends)
+    ]
+    interval = _stated(own[0], request.observed_at) if len(own) == 1 else None
+    if interval is None:
         return relation
     return relation.model_copy(update={"valid_from": interval.valid_from, "valid_to": interval.valid_to})
 
