@@ -46,6 +46,16 @@ def test_a_text_sent_with_ever_new_relations_is_exported(
     }
 
 
+def test_an_alias_of_the_same_request_is_the_entity_it_names(world: World) -> None:
+    world.ingest(
+        "Roberta, called Bobbie, leads Quill.",
+        entities=[{"name": "Roberta", "kind": "person", "aliases": ["Bobbie"]}],
+        relations=[{"subject": "Bobbie", "predicate": "leads", "object": "Quill"}],
+    )
+    found = world.call(AGENT, "GET", "/v1/entities?name=Bobbie").json["entities"]
+    assert [entity["name"] for entity in found] == ["Roberta"]
+
+
 def test_a_markdown_import_of_a_source_that_was_sent_as_one_text(world: World) -> None:
     world.ingest("Loose page.", source="markdown", source_uri="loose.md", revision="1")
     reply = markdown(world, "# Loose\n\nPage.\n", source_uri="loose.md", revision="2")

@@ -77,10 +77,16 @@ def _upsert(unit: Unit, space_id: UUID, brought: Sequence[Brought]) -> list[list
     aliases = {name_key(alias) for one in brought for entity in one.entities for alias in entity.aliases}
     known = _Entities(unit, space_id, keys | aliases)
     for one, mentions in zip(brought, wanted, strict=True):
+        # What is introduced with its aliases comes first: a relation may speak of it by one of them.
+        introduced = {name_key(entity.name) for entity in one.entities}
         for name, key, kind in mentions:
-            known.mention(one.by.memory_id, known.resolve(name, key, kind), key)
+            if key in introduced:
+                known.mention(one.by.memory_id, known.resolve(name, key, kind), key)
         for entity in one.entities:
             known.add_aliases(one.by.memory_id, entity)
+        for name, key, kind in mentions:
+            if key not in introduced:
+                known.mention(one.by.memory_id, known.resolve(name, key, kind), key)
     known.write()
     _register_predicates(unit, space_id, {r.predicate for one in brought for r in one.relations})
     edges = [[(one.by, _Edge.of(relation, known)) for relation in one.relations] for one in brought]
