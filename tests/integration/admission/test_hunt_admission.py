@@ -79,6 +79,23 @@ def test_an_announced_end_does_not_hide_the_text_when_it_comes_true(world: World
     assert row["valid_to"] is None
 
 
+def test_undoing_a_retraction_does_not_make_a_second_live_copy(world: World) -> None:
+    made = world.ingest("Petra keeps newts.")
+    path = f"/v1/memories/{made['memory_id']}/retract"
+    assert world.call(AGENT, "POST", path, {"version": 1}).status == 200
+    again = world.ingest("Petra keeps newts.")
+    assert not again["duplicate"]
+    undone = world.call(AGENT, "POST", path, {"version": 1, "undo": True})
+    assert (undone.status, undone.code) == (422, "invalid_target"), undone.text
+    live = world.sql(
+        "select count(*) as n from memory m join memory_version v using (tenant_id, memory_id)"
+        " where content = 'Petra keeps newts.' and v.superseded_at is null"
+    )
+    assert live[0]["n"] == 1, undone.text
+    third = world.ingest("Petra keeps newts.")
+    assert third["duplicate"]
+
+
 def test_a_relation_is_dated_by_the_sentence_that_names_it(world: World) -> None:
     made = world.ingest(
         "Ylvi is CEO of Brim. Ove was CFO of Brim in 2012.",

@@ -25,6 +25,11 @@ def retract(services: Services, call: Call, memory: str, request: RetractRequest
         if request.undo:
             if row["superseded_at"] is None or row["superseded_by"] is not None:
                 raise Problem("invalid_target", [FieldError("/undo", "not_retracted", "it is not retracted")])
+            memories.lock(unit, "content", [row["dedup_key"]])
+            if curation.is_said_again(unit, row):
+                raise Problem(
+                    "invalid_target", [FieldError("/undo", "duplicate", "the text is a live memory")]
+                )
             curation.restore(unit, row)
             return {"status": "restored", "version": row["version"] + 1}
         _must_be_current(row)

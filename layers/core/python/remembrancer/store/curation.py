@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
+from remembrancer.store import visibility
 from remembrancer.store.database import Row, Unit
 from remembrancer.store.sources import close_unsupported
 
@@ -34,6 +35,26 @@ def retract(unit: Unit, row: Row) -> int:
         scope,
     )
     return close_unsupported(unit, [row["memory_id"]])
+
+
+def is_said_again(unit: Unit, row: Row) -> bool:
+    """Whether another memory that is believed, not held and not decayed says the same; the caller holds the content."""
+    found = unit.row(
+        f"""
+        select true as found from memory m
+        join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
+                             and v.superseded_at is null and v.superseded_by is null
+        where m.tenant_id = %(tenant)s and m.dedup_key = %(key)s and m.memory_id <> %(id)s
+          and %(at)s < {visibility.EXPIRY} and {visibility.NOT_HELD} limit 1
+        """,
+        {
+            "tenant": unit.tenant_id,
+            "key": row["dedup_key"],
+            "id": row["memory_id"],
+            **visibility.view(unit.principal.settings, unit.now),
+        },
+    )
+    return found is not None
 
 
 def restore(unit: Unit, row: Row) -> None:
