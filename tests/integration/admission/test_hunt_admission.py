@@ -79,6 +79,13 @@ def test_an_announced_end_does_not_hide_the_text_when_it_comes_true(world: World
     assert row["valid_to"] is None
 
 
+def test_a_memory_of_another_time_is_in_the_bundle(
+    world: World, bucket: Bucket, run_job: Callable[..., dict[str, Any]]
+) -> None:
+    world.ingest("The tram cost one crown.", domain="prices", valid_to="2015-01-01T00:00:00Z")
+    assert len(exported(world, bucket, run_job, "prices")) == 1
+
+
 def test_undoing_a_retraction_does_not_make_a_second_live_copy(world: World) -> None:
     made = world.ingest("Petra keeps newts.")
     path = f"/v1/memories/{made['memory_id']}/retract"

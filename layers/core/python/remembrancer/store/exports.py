@@ -18,14 +18,15 @@ def page(
     after: UUID | None,
     limit: int,
 ) -> list[Row]:
-    """What recall could return now, with the version each has."""
+    """What is believed now, with the version each has: also of what holds at another time, which would be lost; of
+    what was succeeded only what still holds."""
     return unit.rows(
         f"""
         select m.*, v.version, v.valid_from, v.valid_to, v.created_at as version_created_at, v.superseded_at,
                v.superseded_by, v.expires_at
         from memory m
         join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
-        where m.tenant_id = %(tenant)s and m.space_id = any (%(spaces)s) and {visibility.live()}
+        where m.tenant_id = %(tenant)s and m.space_id = any (%(spaces)s) and {visibility.kept()}
           and (%(domains)s::text[] is null or m.domain = any (%(domains)s))
           and (%(kinds)s::text[] is null or m.kind = any (%(kinds)s))
           and (%(after)s::uuid is null or m.memory_id > %(after)s)

@@ -42,6 +42,12 @@ def live(*, known_at: datetime | None = None, decayed: bool = False) -> str:
     return f"{believed} and {_VALID} and {kept} and {NOT_HELD}"
 
 
+def kept() -> str:
+    """Believed, not held and not decayed, whenever it holds; a closed copy of what was succeeded only while that
+    holds still."""
+    return f"{_BELIEVED_NOW} and (v.superseded_by is null or ({_VALID})) and {_NOT_DECAYED} and {NOT_HELD}"
+
+
 def live_edge(*, known_at: datetime | None = None) -> str:
     """The same of a relationship version (alias r)."""
     believed = _BELIEVED_NOW if known_at is None else _BELIEVED_THEN
