@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 _HEADER = re.compile(r"##[ \t]+\[([^\]\r\n]{0,500})\][ \t]*([^\r\n]{0,500})")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+# Backticks with another behind them on the line are a code span.
+_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`\r\n]*(?:[\r\n]|\Z))|~{3,})")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|\Z)")
 _TAG = re.compile(
     r"<(?P<slash>/?)[ \t]*(?P<name>think|thinking|thought|thoughts|reasoning|reflection|scratchpad"
-    r"|inner_monologue|chain_of_thought)\b[^<>]{0,200}>",
+    r"|inner_monologue|chain_of_thought)(?=[\s/>])[^<>]{0,200}>",
     re.IGNORECASE,
 )
 
@@ -69,15 +70,15 @@ def strip_reasoning(text: str) -> tuple[str, int]:
     for match in _TAG.finditer(text):
         if text[max(0, match.start() - 1) : match.start()] == "`":
             continue
-        closing = bool(match["slash"])
+        closing, empty = bool(match["slash"]), match[0].endswith("/>")
         if depth == 0:
             if closing:
                 kept.clear()
             else:
                 kept.append(text[position : match.start()])
             count += 1
-            depth = 0 if closing else 1
-        else:
+            depth = 0 if closing or empty else 1
+        elif not empty:
             depth += -1 if closing else 1
         position = match.end()
     if depth == 0:
