@@ -273,7 +273,10 @@ def _packed(
 
 
 def _fits(text: str, start: int, end: int, limit: int) -> bool:
-    return end - start <= limit and size(text[start:end].strip()) <= limit
+    if end - start > limit:
+        return False
+    start, end = _trim(text, start, end)  # as it will be: what it is indented by counts
+    return size(text[start:end]) <= limit
 
 
 def _cut(source: _Source, block: _Block, limit: int) -> Iterator[_Piece]:
