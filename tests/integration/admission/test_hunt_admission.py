@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from tests.integration.admission.conftest import Bucket, markdown
-from tests.integration.world import AGENT, REVIEWER, World
+from tests.integration.admission.conftest import Bucket, markdown, step
+from tests.integration.world import AGENT, OTHER_AGENT, REVIEWER, World
 
 
 def exported(
@@ -124,3 +124,19 @@ def test_a_text_does_not_end_with_one_of_its_statements(world: World) -> None:
         "select valid_to from memory_version where memory_id = %s", made["memory_id"].partition("_")[2]
     )
     assert row["valid_to"] is None
+
+
+def test_a_job_whose_principal_no_longer_sees_the_space_is_not_done(world: World) -> None:
+    """It said done with no item, and the staged text stayed where nobody empties it."""
+    text = "\n\n".join(f"# H{n}\n\nRevoked {n}" for n in range(70))
+    job = markdown(world, text, person=OTHER_AGENT, source_uri="revoked.md", revision="1").json["job_id"]
+    world.sql("update principal set team_grant = 'none' where name = %s", OTHER_AGENT.name)
+    try:
+        event: dict[str, Any] = {"tenant_id": world.tenant_id, "job_id": job.partition("_")[2], "more": True}
+        while event["more"]:
+            event |= step(world, event)
+        seen = world.call(OTHER_AGENT, "GET", f"/v1/jobs/{job}").json
+        assert (seen["status"], seen["failure"]) == ("failed", "forbidden")
+        assert world.sql("select from job_item where job_id = %s", job.partition("_")[2]) == []
+    finally:
+        world.sql("update principal set team_grant = 'write' where name = %s", OTHER_AGENT.name)

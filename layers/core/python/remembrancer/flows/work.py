@@ -127,6 +127,8 @@ def _publish(unit: Unit, job_id: UUID) -> None:
     except ValueError:  # the model was replaced meanwhile
         raise Problem("stale_input") from None
     bodies = jobs.items(unit, job_id)
+    if len(bodies) != row["total"]:
+        raise Problem("forbidden")  # the principal no longer sees the space that the rest is for
     staged = [entry for entry in bodies if jobs.REFUSED not in entry["body"]]
     items = [Item.from_dict(entry["body"]) for entry in staged]
     shown = row["request"]["shown"]
