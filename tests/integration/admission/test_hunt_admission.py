@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from tests.integration.admission.conftest import Bucket, markdown, step
 from tests.integration.world import AGENT, OTHER_AGENT, REVIEWER, World
 
@@ -140,3 +142,14 @@ def test_a_job_whose_principal_no_longer_sees_the_space_is_not_done(world: World
         assert world.sql("select from job_item where job_id = %s", job.partition("_")[2]) == []
     finally:
         world.sql("update principal set team_grant = 'write' where name = %s", OTHER_AGENT.name)
+
+
+@pytest.mark.parametrize("observed", [{}, {"observed_at": "2024-06-01T00:00:00Z"}])
+@pytest.mark.parametrize("said", ["no longer works", "has not worked"])
+def test_who_left_is_not_said_to_be_there(world: World, said: str, observed: dict[str, str]) -> None:
+    """Read by the linker from a text of unknown age, the end was lost and the relation held today."""
+    name = f"Birk{len(said)}{len(observed)}"
+    made = world.ingest(f"{name} {said} at Skagen since 2020.", **observed)
+    for relationship in made["relationship_ids"]:
+        [version] = world.call(AGENT, "GET", f"/v1/relationships/{relationship}/history").json["versions"]
+        assert version["polarity"] == "-" or version["valid_to"] == "2020-01-01T00:00:00Z", version

@@ -21,7 +21,7 @@ from remembrancer.domain.clauses import Clause, Token, read_clauses
 from remembrancer.domain.facts import object_of
 from remembrancer.domain.lexicon import stem
 from remembrancer.domain.names import fold
-from remembrancer.domain.temporal import extract_interval
+from remembrancer.domain.temporal import explicit_interval, extract_interval
 from remembrancer.domain.triples import Triple, predicate_slug
 
 MAX_CHARACTERS = 20_000
@@ -91,10 +91,11 @@ class _Collector:
         self.triples[key] = triple
 
 
-def link(text: str, title: str | None, reference: datetime) -> Links:
+def link(text: str, title: str | None, reference: datetime | None) -> Links:
     """What `text` names and relates. `title` is what [[relation::entity]] above any heading is about.
 
-    `reference` is the instant from which relative times in statements count (timezone-aware).
+    `reference` is the instant from which relative times in statements count (timezone-aware); without one only
+    absolute dates are read.
     """
     found = _Collector(truncated=len(text) > MAX_CHARACTERS)
     text = text[:MAX_CHARACTERS]
@@ -199,13 +200,15 @@ _ROLES = re.compile(
 )
 
 
-def _statements(found: _Collector, paragraph: str, reference: datetime) -> None:
+def _statements(found: _Collector, paragraph: str, reference: datetime | None) -> None:
     for clause in read_clauses(paragraph):
         read = _statement(clause)
         if read is None:
             continue
         subject, predicate, object_, kinds = read
-        interval = extract_interval(clause.text, reference)
+        interval = (
+            explicit_interval(clause.text) if reference is None else extract_interval(clause.text, reference)
+        )
         left, right = found.entity(subject, kinds[0]), found.entity(object_, kinds[1])
         if not left or not right:
             continue

@@ -25,7 +25,7 @@ def enriched(request: IngestRequest, now: datetime) -> IngestRequest:
     the past is still worth finding today, and would vanish from the default view behind an end that is over.
     """
     said = sentences(request.content)
-    changed: dict[str, Any] = _linked(request, now)
+    changed: dict[str, Any] = _linked(request)
     if request.relations:
         folded = [fold(sentence) for sentence in said]
         changed["relations"] = [_dated(request, relation, said, folded) for relation in request.relations]
@@ -41,36 +41,31 @@ def _stated(text: str, observed_at: datetime | None) -> Interval | None:
     return explicit_interval(text) if observed_at is None else extract_interval(text, observed_at)
 
 
-def _linked(request: IngestRequest, now: datetime) -> dict[str, Any]:
+def _linked(request: IngestRequest) -> dict[str, Any]:
     """Entities and relations of the text when the caller sent neither."""
     if request.entities or request.relations:
         return {}
-    links = link(request.content, request.title, request.observed_at or now)
+    links = link(request.content, request.title, request.observed_at)
     entities = [
         _made(EntityIn, name=entity.name, kind=entity.kind, aliases=list(entity.aliases))
         for entity in links.entities
     ]
-    relations = [_relation(request, triple) for triple in links.triples]
+    relations = [_relation(triple) for triple in links.triples]
     return {
         "entities": [entity for entity in entities if entity is not None],
         "relations": [relation for relation in relations if relation is not None],
     }
 
 
-def _relation(request: IngestRequest, triple: Triple) -> RelationIn | None:
-    window: tuple[datetime | None, datetime | None] = (triple.valid_from, triple.valid_to)
-    if request.observed_at is None:
-        said = None if triple.span is None else request.content[slice(*triple.span)]
-        interval = None if said is None else explicit_interval(said)
-        window = (None, None) if interval is None else (interval.valid_from, interval.valid_to)
+def _relation(triple: Triple) -> RelationIn | None:
     return _made(
         RelationIn,
         subject=triple.subject,
         predicate=triple.predicate,
         object=triple.object,
         polarity=triple.polarity,
-        valid_from=window[0],
-        valid_to=window[1],
+        valid_from=triple.valid_from,
+        valid_to=triple.valid_to,
     )
 
 
