@@ -153,3 +153,14 @@ def test_who_left_is_not_said_to_be_there(world: World, said: str, observed: dic
     for relationship in made["relationship_ids"]:
         [version] = world.call(AGENT, "GET", f"/v1/relationships/{relationship}/history").json["versions"]
         assert version["polarity"] == "-" or version["valid_to"] == "2020-01-01T00:00:00Z", version
+
+
+def test_undoing_a_retraction_opens_its_conflict_again(world: World) -> None:
+    world.ingest("Sindre's office is in Bergen.", domain="offices")
+    second = world.ingest("Sindre's office is in Tromso.", domain="offices")
+    assert second["conflict"] is not None
+    path = f"/v1/memories/{second['memory_id']}/retract"
+    assert world.call(AGENT, "POST", path, {"version": 1}).status == 200
+    assert world.call(AGENT, "POST", path, {"version": 1, "undo": True}).status == 200
+    found = world.call(REVIEWER, "GET", "/v1/conflicts").text
+    assert second["memory_id"] in found

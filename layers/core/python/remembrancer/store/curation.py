@@ -61,6 +61,18 @@ def restore(unit: Unit, row: Row) -> None:
     """Believe a retracted version again: a new version with its times, and the edges that closed with it, which
     hang on what their ends have been merged into meanwhile."""
     add_version(unit, row, row["expires_at"])
+    # Those that were moot only because of the retraction, while the other side is believed.
+    unit.run(
+        """
+        update conflict c set status = 'open', closed_at = null, closed_by = null
+        where c.tenant_id = %(tenant)s and c.status = 'resolved' and c.closed_at = %(at)s
+          and (c.memory_id = %(id)s or c.other_id = %(id)s)
+          and exists (select from memory_version v where v.tenant_id = c.tenant_id and v.superseded_at is null
+                      and v.superseded_by is null and v.memory_id in (c.memory_id, c.other_id)
+                      and v.memory_id <> %(id)s)
+        """,
+        {"tenant": unit.tenant_id, "id": row["memory_id"], "at": row["superseded_at"]},
+    )
     closed = unit.rows(
         """
         select distinct r.relationship_id, r.version, r.subject_id, r.object_id,
