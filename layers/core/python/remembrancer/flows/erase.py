@@ -75,7 +75,7 @@ def _purge(
     if request.dry_run:
         raise _DryRun(body)
     erasure.raise_generation(unit, found.spaces if named.by_id else spaces.every(unit))
-    tombstones = removal.bury(services, unit, doomed, request.reason)
+    tombstones = removal.bury(services, unit, found, request.reason)
     body["tombstones"] = removal.ids("tomb", tombstones)
     body["remains"] = removal.REMAINS
     by.audit(

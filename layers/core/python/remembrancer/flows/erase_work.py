@@ -93,7 +93,7 @@ def _batch(services: Services, unit: Unit, job_id: UUID) -> bool:
     wanted = _with_approved(unit, row, wanted)
     found = removal.judge(services, unit, wanted)
     counts = removal.delete(unit, found.doomed, found.along)
-    removal.bury(services, unit, found.doomed, row["request"]["reason"], job_id)
+    removal.bury(services, unit, found, row["request"]["reason"], job_id)
     erasure_work.done(unit, job_id, items, _added(row["result"] or {}, found, counts))
     jobs.renew(unit, job_id)
     shown = removal.shown(found)

@@ -26,13 +26,15 @@ REMAINS = (
 class Found:
     """Under the locks: what goes, what a legal hold keeps, and the spaces of what goes.
 
-    `along` are the proposals that go with the memories: with their tombstones, so without any of their own.
+    `along` are the proposals that go with the memories, `before` the imports that are over and brought them: a backup
+    may be older than the memory and hold its text there.
     """
 
     doomed: Selected
     held: Selected
     spaces: list[UUID]
     along: list[UUID]
+    before: list[UUID]
 
     @property
     def present(self) -> set[UUID]:
@@ -97,6 +99,7 @@ def judge(services: Services, unit: Unit, wanted: Selected) -> Found:
         Selected(sorted(kept), kept_proposals, sorted(jobs_kept), kept_occurrences, kept_attempts),
         sorted(touched),
         [one for one in going_proposals if one not in set(gone_proposals)],
+        erasure.imports_of(unit, gone, gone_occurrences),
     )
 
 
@@ -134,16 +137,19 @@ def delete(unit: Unit, doomed: Selected, along: Sequence[UUID]) -> dict[str, int
 
 
 def bury(
-    services: Services, unit: Unit, doomed: Selected, reason: str, erasure_id: UUID | None = None
+    services: Services, unit: Unit, found: Found, reason: str, erasure_id: UUID | None = None
 ) -> list[UUID]:
-    """A tombstone for every row, and no bundle left that may hold its bytes; the tombstones' ids.
+    """A tombstone for every row that goes, and for what a backup may still hold in its place; no bundle left that may
+    hold its bytes. The tombstones' ids.
 
     `erasure_id` groups the tombstones of one long erasure, whose own bundle is its subject's and stays.
     """
+    doomed = found.doomed
     if doomed.memories or doomed.proposals or doomed.occurrences or doomed.attempts:
         _erase_bundles(services, unit, erasure_id)
     _erase_work(services, unit, doomed.attempts)
     rows = [*doomed.memories, *doomed.proposals, *doomed.jobs, *doomed.occurrences, *doomed.attempts]
+    rows += [*found.along, *found.before]
 
     def mac(row_id: UUID) -> bytes:
         return services.macs.mac("tombstone", unit.tenant_id, row_id.bytes)

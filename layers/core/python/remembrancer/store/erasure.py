@@ -86,6 +86,21 @@ def proposals_with(unit: Unit, memory_ids: Sequence[UUID]) -> list[UUID]:
     return [row["proposal_id"] for row in rows]
 
 
+def imports_of(unit: Unit, memory_ids: Sequence[UUID], occurrence_ids: Sequence[UUID]) -> list[UUID]:
+    """The imports that are over and brought these memories or submissions. What is older has lapsed in any backup."""
+    rows = unit.rows(
+        """
+        select distinct j.job_id from job j
+        join occurrence o on o.tenant_id = j.tenant_id and o.correlation_id = j.correlation_id
+        where j.tenant_id = %(tenant)s and j.kind = 'import' and j.state <> 'working'
+          and (o.memory_id = any (%(memories)s) or o.occurrence_id = any (%(occurrences)s))
+        order by j.job_id
+        """,
+        {"tenant": unit.tenant_id, "memories": list(memory_ids), "occurrences": list(occurrence_ids)},
+    )
+    return [row["job_id"] for row in rows]
+
+
 def spaces_of(
     unit: Unit, memory_ids: Sequence[UUID], proposal_ids: Sequence[UUID], occurrence_ids: Sequence[UUID]
 ) -> list[UUID]:

@@ -1,0 +1,78 @@
+"""Faults that a hostile review of the trust issue looked for."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from local import recover
+from remembrancer.flows import work as import_work
+from tests.integration.probe import QuickEmbedder, everywhere, scratch_world
+from tests.integration.trust.erasing import done, purge, with_bucket
+from tests.integration.trust.restoring import backup_of, recovered
+from tests.integration.world import AGENT, AUDITOR, World
+
+WORD = "zqhunt"
+
+
+@pytest.fixture
+def world(postgres: Any, tmp_path: Any) -> Iterator[World]:
+    with scratch_world(postgres, QuickEmbedder(), tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def restored(world: World, postgres: Any) -> Iterator[Callable[[], World]]:
+    with backup_of(world, postgres) as step:
+        yield step
+
+
+def reapplied(world: World, backup: World, tmp_path: Path) -> None:
+    file = tmp_path / "tombstones.jsonl"
+    file.write_text(json.dumps(done(world.call(AUDITOR, "GET", "/v1/tombstones?limit=200"))))
+    world.close()
+    events = recover.reapply_events(Namespace(files=[file], tenant=backup.tenant_id))
+    assert recovered(backup, events)[0] == 0
+
+
+def test_a_capture_that_became_an_erased_memory_does_not_come_back(
+    world: World, restored: Callable[[], World], tmp_path: Path
+) -> None:
+    with_bucket(world)
+    captured = world.propose(f"Captured {WORD}.", source_prompt=f"Prompt {WORD}")["proposal_id"]
+    restored()  # the backup knows the capture and not the memory
+    memory = world.approve(captured).json["memory_id"]
+    done(purge(world, memory_ids=[memory]))
+    assert everywhere(world, WORD) == []
+    backup = restored()
+    assert everywhere(backup, WORD) != []
+    reapplied(world, backup, tmp_path)
+    assert everywhere(backup, WORD) == []
+
+
+def test_an_import_that_became_erased_memories_does_not_come_back(
+    world: World, restored: Callable[[], World], tmp_path: Path
+) -> None:
+    with_bucket(world)
+    text = "\n\n".join(f"# Part {n}\n\nNumber {n} of {WORD} in a long file." for n in range(90))
+    body = {"content": text, "source_uri": "x.md", "revision": "1"}
+    begun = done(world.call(AGENT, "POST", "/v1/ingest/markdown", body), 202)
+    restored()
+    tenant = UUID(world.tenant_id)
+    while import_work.step(world.services("job_step"), tenant, None)["more"]:
+        pass
+    job = done(world.call(AGENT, "GET", f"/v1/jobs/{begun['job_id']}"))
+    assert job["status"] == "done", job
+    ids = [one["memory_id"] for one in job["result"]["items"]]
+    done(purge(world, memory_ids=ids))
+    assert everywhere(world, WORD) == []
+    backup = restored()
+    assert everywhere(backup, WORD) != []
+    reapplied(world, backup, tmp_path)
+    assert everywhere(backup, WORD) == []
