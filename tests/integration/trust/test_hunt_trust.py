@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from local import recover
+from remembrancer.domain.requests import PrincipalPatch
 from remembrancer.flows import work as import_work
-from tests.integration.probe import QuickEmbedder, everywhere, scratch_world
-from tests.integration.trust.erasing import done, purge, with_bucket
+from remembrancer.flows.administer import change_principal
+from remembrancer.flows.context import SignedParts
+from tests.integration.probe import QuickEmbedder, call_of, everywhere, public_pem, scratch_world
+from tests.integration.trust.erasing import done, purge, race, with_bucket
 from tests.integration.trust.restoring import backup_of, recovered
-from tests.integration.world import AGENT, AUDITOR, World
+from tests.integration.world import ADMIN, AGENT, AUDITOR, BASE, ISSUER, Person, World
 
 WORD = "zqhunt"
 
@@ -76,3 +81,40 @@ def test_an_import_that_became_erased_memories_does_not_come_back(
     assert everywhere(backup, WORD) != []
     reapplied(world, backup, tmp_path)
     assert everywhere(backup, WORD) == []
+
+
+def test_two_admins_do_not_stop_each_other(world: World) -> None:
+    second = Person("Second Admin", "human-9", "human", ("read", "admin"), ("admin",))
+    body = {
+        "name": second.name, "kind": "human", "issuer": ISSUER, "subject": second.subject,
+        "capabilities": ["admin"], "team_grant": "none",
+    }  # fmt: skip
+    other = done(world.call(ADMIN, "POST", "/v1/principals", body, signed=True), 201)["principal_id"]
+    key = Ed25519PrivateKey.generate()
+    asked = {"algorithm": "ed25519", "public_key": public_pem(key)}
+    key_id = done(world.call(ADMIN, "POST", f"/v1/principals/{other}/keys", asked, signed=True), 201)[
+        "key_id"
+    ]
+    world.sql("update signing_key set usable_from = now() - interval '1 hour'")
+
+    def stop(person: Person, whom: str, signing: Any) -> Callable[[World], Any]:
+        def work(own: World) -> Any:
+            path = f"/v1/principals/{whom}"
+            headers = replace(own, signing=signing).sign("PATCH", path, body)
+            lower = {name.lower(): value for name, value in headers.items()}
+            parts = SignedParts("PATCH", (BASE + path,), lower, body.encode())
+            call = replace(call_of(person, "PATCH /v1/principals/{id}"), signed=parts)
+            return change_principal(own.services("admin"), call, whom, PrincipalPatch(active=False))["active"]
+
+        return work
+
+    body = json.dumps({"active": False})
+    stops = (
+        stop(ADMIN, other, world.signing),
+        stop(second, world.principals[ADMIN.name], (key_id, key)),
+    )
+    for _ in range(5):
+        told = race(world, *stops)
+        left = world.sql("select count(*) as n from principal where active and 'admin' = any (capabilities)")
+        assert left == [{"n": 1}] and "forbidden" in told, told
+        world.sql("update principal set active = true")

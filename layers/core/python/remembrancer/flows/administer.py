@@ -16,7 +16,7 @@ from remembrancer.flows.instants import instant
 from remembrancer.flows.keyed import Answer
 from remembrancer.flows.signed import Reply, SignedUnit, signed_act, signed_change
 from remembrancer.store import identity
-from remembrancer.store.database import Unit
+from remembrancer.store.database import Row, Unit
 
 KEY_WAIT = timedelta(hours=24)
 """A later key works only after this, so that a stolen session cannot use one at once."""
@@ -146,7 +146,9 @@ def change_principal(
     def change(signed: SignedUnit) -> dict[str, Any]:
         unit = signed.unit
         principal_id = public_id("prin", principal)
-        before = identity.lock_principal(unit, principal_id)
+        locked = identity.lock_principals(unit, [principal_id, unit.principal.principal_id])
+        _still_acts(call, signed, locked[unit.principal.principal_id])
+        before = locked.get(principal_id)
         if before is None:
             raise Problem("not_found")
         after = {**before, **request.model_dump(include=set(_CHANGED), exclude_none=True)}
@@ -180,6 +182,16 @@ def change_principal(
         }
 
     return signed_change(services, call, change)
+
+
+def _still_acts(call: Call, signed: SignedUnit, actor: Row) -> None:
+    """Under the lock: two admins who stop each other at the same time would leave none. Raises Problem forbidden."""
+    unit, used = signed.unit, call.credential
+    admin = actor["active"] and "admin" in actor["capabilities"]
+    if not admin or not identity.holds(
+        unit, unit.principal.principal_id, used.issuer, used.subject, signed.evidence["key_id"]
+    ):
+        raise Problem("forbidden")
 
 
 def _keep_the_actor(call: Call, signed: SignedUnit, request: PrincipalPatch, after: dict[str, Any]) -> None:

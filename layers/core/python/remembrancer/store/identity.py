@@ -62,17 +62,31 @@ def create_principal(
     return principal_id
 
 
-def lock_principal(unit: Unit, principal_id: UUID) -> Row | None:
-    """{kind, name, active, capabilities, team_grant}, locked until the end."""
-    return unit.row(
-        "select kind, name, active, capabilities, team_grant from principal"
-        " where tenant_id = %(tenant)s and principal_id = %(id)s for update",
-        {"tenant": unit.tenant_id, "id": principal_id},
+def lock_principals(unit: Unit, principal_ids: Sequence[UUID]) -> dict[UUID, Row]:
+    """{kind, name, active, capabilities, team_grant} of those that exist, locked until the end in a fixed order."""
+    rows = unit.rows(
+        "select principal_id, kind, name, active, capabilities, team_grant from principal"
+        " where tenant_id = %(tenant)s and principal_id = any (%(ids)s) order by principal_id for no key update",
+        {"tenant": unit.tenant_id, "ids": list(principal_ids)},
     )
+    return {row.pop("principal_id"): row for row in rows}
+
+
+def holds(unit: Unit, principal_id: UUID, issuer: str, subject: str, key_id: str) -> bool:
+    """Whether the credential and the key are the principal's still."""
+    row = unit.row(
+        """
+        select from credential c join signing_key k on k.tenant_id = c.tenant_id and k.principal_id = c.principal_id
+        where c.tenant_id = %(tenant)s and c.principal_id = %(id)s and c.issuer = %(issuer)s
+          and c.subject = %(subject)s and k.key_id = %(key)s and k.revoked_at is null
+        """,
+        {"tenant": unit.tenant_id, "id": principal_id, "issuer": issuer, "subject": subject, "key": key_id},
+    )
+    return row is not None
 
 
 def save_principal(unit: Unit, principal_id: UUID, values: Mapping[str, Any]) -> None:
-    """`values` as `lock_principal` gives them."""
+    """`values` as `lock_principals` gives them."""
     unit.run(
         """
         update principal set name = %(name)s, active = %(active)s, capabilities = %(capabilities)s,
