@@ -18,18 +18,25 @@ from remembrancer.domain.requests import PrincipalPatch
 from remembrancer.flows import work as import_work
 from remembrancer.flows.administer import change_principal
 from remembrancer.flows.context import SignedParts
+from tests.integration.admission.conftest import Bucket
 from tests.integration.probe import QuickEmbedder, call_of, everywhere, public_pem, scratch_world
 from tests.integration.trust.erasing import done, purge, race, with_bucket
 from tests.integration.trust.restoring import backup_of, recovered
-from tests.integration.world import ADMIN, AGENT, AUDITOR, BASE, ISSUER, Person, World
+from tests.integration.world import ADMIN, AGENT, AUDITOR, BASE, ISSUER, OTHER_AGENT, REVIEWER, Person, World
 
 WORD = "zqhunt"
+HOLD = {"reason": "litigation", "case_reference": "case-1"}
 
 
 @pytest.fixture
 def world(postgres: Any, tmp_path: Any) -> Iterator[World]:
     with scratch_world(postgres, QuickEmbedder(), tmp_path) as made:
         yield made
+
+
+@pytest.fixture
+def bucket(world: World) -> Bucket:
+    return with_bucket(world)
 
 
 @pytest.fixture
@@ -118,3 +125,18 @@ def test_two_admins_do_not_stop_each_other(world: World) -> None:
         left = world.sql("select count(*) as n from principal where active and 'admin' = any (capabilities)")
         assert left == [{"n": 1}] and "forbidden" in told, told
         world.sql("update principal set active = true")
+
+
+def test_a_capture_is_held_with_its_memory_by_an_order_on_a_subject(world: World, bucket: Bucket) -> None:
+    captured = world.propose(f"Captured {WORD}.", source_prompt="Prompt")["proposal_id"]
+    memory = world.approve(captured).json["memory_id"]
+    again = world.ingest(f"Captured {WORD}.", OTHER_AGENT, data_subjects=["Sue"])
+    assert again["memory_id"] == memory and again["duplicate"]
+    assert world.call(ADMIN, "POST", "/v1/legal-holds", {**HOLD, "data_subject": "Sue"}).status == 201
+    gone = done(purge(world, memory_ids=[memory], proposal_ids=[captured]))
+    assert (gone["held"], gone["held_proposals"]) == ([memory], [captured])
+    assert world.shown(captured)["content"] == f"Captured {WORD}."
+    # So is a further submission of somebody else's.
+    assert world.ingest(f"Captured {WORD}.", REVIEWER)["duplicate"]
+    again = done(purge(world, owner=world.principals[REVIEWER.name]))
+    assert again["counts"]["occurrence"] == 0

@@ -10,6 +10,15 @@ from remembrancer.store.database import Row, Unit
 # What goes with its memory by its foreign key; counted for the admin.
 _BY_MEMORY = ("support", "mention", "passage", "occurrence", "hold_out", "memory_version")
 
+# Whom a memory `m` is about: by itself, and by what any of its submissions says.
+_SUBJECTS = """
+  select unnest(m.data_subjects)
+  union all
+  select unnest(b.data_subjects) from submission b where b.tenant_id = m.tenant_id and b.memory_id = m.memory_id
+  union all
+  select unnest(o.data_subjects) from occurrence o where o.tenant_id = m.tenant_id and o.memory_id = m.memory_id
+"""
+
 
 def find(unit: Unit, memory_ids: Sequence[UUID]) -> list[Row]:
     """The memories that exist: {memory_id, space_id, data_subjects, on_legal_hold}, in a fixed order.
@@ -17,13 +26,8 @@ def find(unit: Unit, memory_ids: Sequence[UUID]) -> list[Row]:
     A hold on one of the subjects is not seen here: it is kept as a digest.
     """
     return unit.rows(
-        """
-        select m.memory_id, m.space_id, m.data_subjects || array(
-                 select unnest(b.data_subjects) from submission b
-                 where b.tenant_id = m.tenant_id and b.memory_id = m.memory_id
-                 union all
-                 select unnest(o.data_subjects) from occurrence o
-                 where o.tenant_id = m.tenant_id and o.memory_id = m.memory_id) as data_subjects, exists (
+        f"""
+        select m.memory_id, m.space_id, array({_SUBJECTS}) as data_subjects, exists (
                  select from legal_hold l where l.tenant_id = m.tenant_id and l.memory_id = m.memory_id
                    and l.released_at is null) as on_legal_hold
         from memory m where m.tenant_id = %(tenant)s and m.memory_id = any (%(ids)s)
@@ -36,9 +40,12 @@ def find(unit: Unit, memory_ids: Sequence[UUID]) -> list[Row]:
 def find_proposals(unit: Unit, proposal_ids: Sequence[UUID]) -> list[Row]:
     """The same of proposals: {proposal_id, space_id, data_subjects, on_legal_hold}. One is held with its memory."""
     return unit.rows(
-        """
+        f"""
         select p.proposal_id, p.space_id, array(
-                 select jsonb_array_elements_text(coalesce(p.body -> 'data_subjects', '[]'))) as data_subjects,
+                 select jsonb_array_elements_text(coalesce(p.body -> 'data_subjects', '[]'))
+                 union all
+                 select s.subject from memory m cross join lateral ({_SUBJECTS}) as s (subject)
+                 where m.tenant_id = p.tenant_id and m.memory_id = p.memory_id) as data_subjects,
                exists (select from legal_hold l where l.tenant_id = p.tenant_id and l.memory_id = p.memory_id
                        and l.released_at is null) as on_legal_hold
         from proposal p where p.tenant_id = %(tenant)s and p.proposal_id = any (%(ids)s)
@@ -51,10 +58,8 @@ def find_proposals(unit: Unit, proposal_ids: Sequence[UUID]) -> list[Row]:
 def find_occurrences(unit: Unit, occurrence_ids: Sequence[UUID]) -> list[Row]:
     """The same of submissions: {occurrence_id, space_id, data_subjects, on_legal_hold}. One is held with its memory."""
     return unit.rows(
-        """
-        select o.occurrence_id, o.space_id, m.data_subjects || o.data_subjects || array(
-                 select unnest(b.data_subjects) from submission b
-                 where b.tenant_id = o.tenant_id and b.occurrence_id = o.occurrence_id) as data_subjects,
+        f"""
+        select o.occurrence_id, o.space_id, array({_SUBJECTS}) as data_subjects,
                exists (select from legal_hold l where l.tenant_id = o.tenant_id and l.memory_id = o.memory_id
                        and l.released_at is null) as on_legal_hold
         from occurrence o join memory m on m.tenant_id = o.tenant_id and m.memory_id = o.memory_id
