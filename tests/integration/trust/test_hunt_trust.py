@@ -14,13 +14,14 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from local import recover
+from remembrancer.domain.ids import format_id, parse_id
 from remembrancer.domain.requests import PrincipalPatch
 from remembrancer.flows import work as import_work
 from remembrancer.flows.administer import change_principal
 from remembrancer.flows.context import SignedParts
 from tests.integration.admission.conftest import Bucket
 from tests.integration.probe import QuickEmbedder, call_of, everywhere, public_pem, scratch_world
-from tests.integration.trust.erasing import done, purge, race, with_bucket
+from tests.integration.trust.erasing import done, dsar, purge, race, with_bucket, work
 from tests.integration.trust.restoring import backup_of, recovered
 from tests.integration.world import ADMIN, AGENT, AUDITOR, BASE, ISSUER, OTHER_AGENT, REVIEWER, Person, World
 
@@ -140,3 +141,22 @@ def test_a_capture_is_held_with_its_memory_by_an_order_on_a_subject(world: World
     assert world.ingest(f"Captured {WORD}.", REVIEWER)["duplicate"]
     again = done(purge(world, owner=world.principals[REVIEWER.name]))
     assert again["counts"]["occurrence"] == 0
+
+
+def test_a_held_submission_is_listed(world: World, bucket: Bucket) -> None:
+    memory = world.ingest(f"Text {WORD}.")["memory_id"]
+    assert world.ingest(f"Text {WORD}.", OTHER_AGENT)["duplicate"]
+    assert world.call(ADMIN, "POST", "/v1/legal-holds", {**HOLD, "memory_ids": [memory]}).status == 201
+    [row] = world.sql(
+        "select occurrence_id from occurrence where submitted_by = %s",
+        parse_id("prin", world.principals[OTHER_AGENT.name]),
+    )
+    listed = [format_id("occ", row["occurrence_id"])]
+    owner = world.principals[OTHER_AGENT.name]
+    for dry_run in (True, False):
+        told = done(purge(world, owner=owner, dry_run=dry_run))
+        assert told["counts"]["occurrence"] == 0 and told["held_submissions"] == listed
+    begun = done(dsar(world, action="purge", owner=owner), 202)
+    work(world, begun["job_id"])
+    certificate = done(world.call(ADMIN, "GET", f"/v1/dsar/{begun['dsar_id']}/certificate"))["certificate"]
+    assert certificate["held"]["submissions"] == listed and certificate["held"]["total"] == 1

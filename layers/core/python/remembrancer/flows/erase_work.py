@@ -143,6 +143,7 @@ def _added(result: dict[str, Any], found: removal.Found, counts: dict[str, int])
                     ("proposals", "held_proposals"),
                     ("imports", "held_jobs"),
                     ("attempts", "held_attempts"),
+                    ("submissions", "held_submissions"),
                 )
             },
         },

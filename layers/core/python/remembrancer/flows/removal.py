@@ -184,6 +184,7 @@ def shown(found: Found) -> dict[str, Any]:
         "held_proposals": ids("prop", found.held.proposals),
         "held_jobs": ids("job", found.held.jobs),
         "held_attempts": ids("att", found.held.attempts),
+        "held_submissions": ids("occ", found.held.occurrences),
     }
 
 
