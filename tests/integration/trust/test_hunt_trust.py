@@ -23,6 +23,7 @@ from tests.integration.admission.conftest import Bucket
 from tests.integration.probe import QuickEmbedder, call_of, everywhere, public_pem, scratch_world
 from tests.integration.trust.erasing import done, dsar, purge, race, with_bucket, work
 from tests.integration.trust.restoring import backup_of, recovered
+from tests.integration.trust.test_erasure_canary import HOLDS
 from tests.integration.world import ADMIN, AGENT, AUDITOR, BASE, ISSUER, OTHER_AGENT, REVIEWER, Person, World
 
 WORD = "zqhunt"
@@ -160,3 +161,27 @@ def test_a_held_submission_is_listed(world: World, bucket: Bucket) -> None:
     work(world, begun["job_id"])
     certificate = done(world.call(ADMIN, "GET", f"/v1/dsar/{begun['dsar_id']}/certificate"))["certificate"]
     assert certificate["held"]["submissions"] == listed and certificate["held"]["total"] == 1
+
+
+def test_what_is_not_in_the_graph_yet_names_an_entity_in_any_spelling(world: World, bucket: Bucket) -> None:
+    relation = {"subject": "Rob Straße", "subject_kind": "person", "predicate": "rides", "object": "a bike"}
+    named = world.ingest("Rob rides.", relations=[relation])["memory_id"]
+    said = {**relation, "subject": "ROB  STRASSE"}
+    held = world.ingest(HOLDS.format("Rob"), relations=[said])["memory_id"]
+    captured = world.propose("Rob again.", relations=[said])["proposal_id"]
+    alias = {"name": "Bobby", "kind": "person", "aliases": ["rob strasse"]}
+    aliased = world.propose("Bobby again.", entities=[alias])["proposal_id"]
+    world.propose("Of somebody else.", entities=[{"name": "Rob", "kind": "person"}])
+    world.ingest(HOLDS.format("a namesake"), OTHER_AGENT, relations=[said], target_space="private")
+    long = "\n\n".join(f"Line {n} about a bike." for n in range(6000))
+    staged = done(world.call(AGENT, "POST", "/v1/ingest", {"content": long, "relations": [said]}), 202)
+    query = "/v1/entities?name=Rob%20Stra%C3%9Fe"
+    entity = done(world.call(AGENT, "GET", query))["entities"][0]["entity_id"]
+    found = done(dsar(world, entities=[entity], dry_run=True))
+    assert found["memory_ids"] == sorted([named, held])
+    assert found["proposal_ids"] == sorted([captured, aliased])
+    assert found["located"]["imports"] == 1
+    begun = done(dsar(world, action="purge", entities=[entity]), 202)
+    work(world, begun["job_id"])
+    assert world.call(AGENT, "GET", f"/v1/jobs/{staged['job_id']}").status == 410
+    assert [row["content"] for row in world.sql("select content from memory")] == [HOLDS.format("a namesake")]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from remembrancer.domain.ids import Prefix, parse_id
+from remembrancer.domain.names import fold
 from remembrancer.domain.ports import MacKeys
 from remembrancer.domain.problems import FieldError, Problem
 from remembrancer.domain.subjects import subject_key
@@ -113,9 +114,13 @@ def select(unit: Unit, named: Selector, most: int | None = None) -> Selected:
         )
     if named.entities:
         entities = selection.with_merged(unit, named.entities)
+        keys = selection.names_of_entities(unit, entities)
+        spoken = [one for one in selection.untied_names(unit) if (one[0], fold(one[1])) in keys]
+        untied = selection.naming(unit, spoken)
         return Selected(
-            selection.memories_of_entities(unit, entities, most),
-            selection.proposals_of_entities(unit, entities, most),
+            sorted({*selection.memories_of_entities(unit, entities, most), *untied["memory"]}),
+            untied["proposal"],
+            untied["job"],
         )
     if named.owner is not None:
         return Selected(

@@ -173,25 +173,65 @@ def memories_of_entities(unit: Unit, entity_ids: Sequence[UUID], limit: int | No
     return [row["memory_id"] for row in rows]
 
 
-def proposals_of_entities(unit: Unit, entity_ids: Sequence[UUID], limit: int | None) -> list[UUID]:
-    """Captures that name one of them in their entities or relations, and became no memory that does."""
+def _spoken(graph: LiteralString) -> LiteralString:
+    """Every name in the entities and relations of a JSON document, as a list of rows."""
+    return f"""
+      select e ->> 'name' as name from jsonb_array_elements({graph} -> 'entities') e
+      union all
+      select a from jsonb_array_elements({graph} -> 'entities') e, jsonb_array_elements_text(e -> 'aliases') a
+      union all
+      select n from jsonb_array_elements({graph} -> 'relations') r, unnest(array[r ->> 'subject', r ->> 'object']) n
+    """
+
+
+# What is no part of the graph yet and names entities: (kind, id, space_id, graph).
+_UNTIED = """
+  select 'memory' as kind, memory_id as id, space_id, held_graph as graph from memory
+  where tenant_id = %(tenant)s and held_graph is not null
+  union all
+  select 'proposal', proposal_id, space_id, body from proposal where tenant_id = %(tenant)s and memory_id is null
+  union all
+  select 'job', job_id, space_id, body -> 'request' from job_item where tenant_id = %(tenant)s and body ? 'request'
+"""
+
+
+def names_of_entities(unit: Unit, entity_ids: Sequence[UUID]) -> set[tuple[UUID, str]]:
+    """(space, key) of every name of these entities."""
     rows = unit.rows(
-        """
-        with called as (
-          select distinct lower(name) as name from entity_name
-          where tenant_id = %(tenant)s and entity_id = any (%(ids)s))
-        select p.proposal_id from proposal p
-        where p.tenant_id = %(tenant)s and p.memory_id is null and (
-          exists (select from jsonb_array_elements(p.body -> 'entities') e join called c
-                    on c.name = lower(e ->> 'name') or exists (
-                      select from jsonb_array_elements_text(e -> 'aliases') a where lower(a) = c.name))
-          or exists (select from jsonb_array_elements(p.body -> 'relations') r join called c
-                    on c.name = lower(r ->> 'subject') or c.name = lower(r ->> 'object')))
-        order by p.proposal_id limit %(limit)s
-        """,
-        {"tenant": unit.tenant_id, "ids": list(entity_ids), "limit": limit},
+        "select space_id, name_key from entity_name where tenant_id = %(tenant)s and entity_id = any (%(ids)s)",
+        {"tenant": unit.tenant_id, "ids": list(entity_ids)},
     )
-    return [row["proposal_id"] for row in rows]
+    return {(row["space_id"], row["name_key"]) for row in rows}
+
+
+def untied_names(unit: Unit) -> list[tuple[UUID, str]]:
+    """(space, name), each once, of what captures, held memories and staged imports say of entities."""
+    rows = unit.rows(
+        f"select distinct u.space_id, s.name from ({_UNTIED}) u, lateral ({_spoken('u.graph')}) s"
+        " where s.name is not null",
+        {"tenant": unit.tenant_id},
+    )
+    return [(row["space_id"], row["name"]) for row in rows]
+
+
+def naming(unit: Unit, spoken: Sequence[tuple[UUID, str]]) -> dict[str, list[UUID]]:
+    """By kind (memory, proposal, job), what of that says one of these names in its space."""
+    found: dict[str, list[UUID]] = {"memory": [], "proposal": [], "job": []}
+    for row in unit.rows(
+        f"""
+        select distinct u.kind, u.id from ({_UNTIED}) u, lateral ({_spoken("u.graph")}) s
+        join unnest(%(spaces)s::uuid[], %(names)s::text[]) as w (space_id, name) on w.name = s.name
+        where w.space_id = u.space_id
+        order by u.kind, u.id
+        """,
+        {
+            "tenant": unit.tenant_id,
+            "spaces": [space_id for space_id, _ in spoken],
+            "names": [name for _, name in spoken],
+        },
+    ):
+        found[row["kind"]].append(row["id"])
+    return found
 
 
 def occurrences_of_submitter(unit: Unit, principal_id: UUID, limit: int | None) -> list[UUID]:
