@@ -150,3 +150,14 @@ def test_what_cannot_be_seen_is_shown_by_its_number_and_the_rest_as_it_is() -> N
     page.feed(to_html(bundle("Zoë says <b>hi</b> & \u202ebye\u200b")))
     words = "".join(page.words)
     assert "Zoë says <b>hi</b> & [U+202E]bye[U+200B]" in words
+
+
+def test_what_lies_within_a_record_is_shown() -> None:
+    page = _Page()
+    within = {
+        "submitted": [{"text": "said again", "metadata": {"place": "Delft"}, "labels": []}],
+        "claimed": {},
+    }
+    page.feed(to_html({**bundle("x"), "memories": [{"text": "x", **within}]}))
+    words = "".join(page.words)
+    assert "said again" in words and "place" in words and "Delft" in words and words.count("–") == 3

@@ -59,9 +59,9 @@ def _members(members: Mapping[str, Any]) -> str:
 
 
 def _value(value: Any) -> str:
+    if value is None or value == [] or value == {}:  # as a pattern {} would match every dict
+        return "–"
     match value:
-        case None | [] | {}:
-            return "–"
         case dict():
             return _members(value)
         case list():
