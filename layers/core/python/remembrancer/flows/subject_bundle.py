@@ -93,11 +93,7 @@ def _read(unit: Unit, row: Row) -> tuple[dict[str, Any], dict[UUID, int]]:
             for one in subject_data.submissions(unit, page)
         ],
         "proposals": [_proposal(one) for one in subject_data.proposals(unit, listed)],
-        "attempts": [
-            _attempt(one)
-            for page in _pages(unit, job_id, "attempt")
-            for one in subject_data.attempts(unit, page)
-        ],
+        "attempts": [one for page in _pages(unit, job_id, "attempt") for one in _attempts(unit, page)],
         "staged": [
             {"job_id": format_id("job", one), "note": "under way: ask again when it is done"}
             for page in _pages(unit, job_id, "job")
@@ -118,6 +114,7 @@ def _memories(unit: Unit, memory_ids: Sequence[UUID]) -> list[dict[str, Any]]:
     versions = subject_data.versions(unit, memory_ids)
     occurrences = subject_data.occurrences(unit, memory_ids)
     graph = exports.graph_of(unit, memory_ids)
+    conflicts = subject_data.conflicts(unit, memory_ids)
     return [
         {
             "memory_id": format_id("mem", row["memory_id"]),
@@ -142,6 +139,9 @@ def _memories(unit: Unit, memory_ids: Sequence[UUID]) -> list[dict[str, Any]]:
             ],
             "relations": [_relation(one) for one in graph.edges.get(row["memory_id"], [])],
             "relations_when_released": row["held_graph"],
+            "conflicts": [
+                _dated(one, "opened_at", "closed_at") for one in conflicts.get(row["memory_id"], [])
+            ],
         }
         for row in subject_data.memories(unit, memory_ids)
     ]  # fmt: skip
@@ -161,6 +161,10 @@ def _occurrence(row: Row) -> dict[str, Any]:
         "named_source": row["named_source"],
         "labels": row["labels"],
         "metadata": row["metadata"],
+        **{
+            name: row[name] for name in ("source_type", "source_group", "authority", "source_key", "revision")
+        },
+        "observed_at": instant(row["observed_at"]),
         "data_subjects": row["data_subjects"],
     }
 
@@ -198,15 +202,27 @@ def _proposal(row: Row) -> dict[str, Any]:
     }
 
 
-def _attempt(row: Row) -> dict[str, Any]:
-    return {
-        "attempt_id": format_id("att", row["attempt_id"]),
-        "state": row["state"],
-        "entered_at": instant(row["entered_at"]),
-        "finished_at": instant(row["finished_at"]),
-        "request": row["request"],
-        "result": row["result"],
-    }
+def _attempts(unit: Unit, attempt_ids: Sequence[UUID]) -> list[dict[str, Any]]:
+    exchanges = subject_data.exchanges(unit, attempt_ids)
+    checkpoints = subject_data.checkpoints(unit, attempt_ids)
+    return [
+        {
+            "attempt_id": format_id("att", row["attempt_id"]),
+            "state": row["state"],
+            "entered_at": instant(row["entered_at"]),
+            "finished_at": instant(row["finished_at"]),
+            **{name: row[name] for name in ("request", "context", "assessment", "result")},
+            "exchanges": [_dated(one, "at", "expires_at") for one in exchanges.get(row["attempt_id"], [])],
+            "checkpoints": [
+                _dated(one, "created_at", "expires_at") for one in checkpoints.get(row["attempt_id"], [])
+            ],
+        }
+        for row in subject_data.attempts(unit, attempt_ids)
+    ]
+
+
+def _dated(row: Row, *times: str) -> dict[str, Any]:
+    return {**row, **{name: instant(row[name]) for name in times}}
 
 
 def _maybe(value: UUID | None, show: Callable[[UUID], str]) -> str | None:

@@ -42,8 +42,11 @@ def occurrences(unit: Unit, memory_ids: Sequence[UUID]) -> dict[UUID, list[Row]]
         unit.rows(
             """
             select o.memory_id, o.occurrence_id, o.content, o.submitted_by, o.submitted_at, o.source, b.labels,
-                   b.metadata, b.source as named_source, o.data_subjects || b.data_subjects as data_subjects
+                   b.metadata, b.source as named_source, b.source_type, b.source_group, b.authority, b.observed_at,
+                   coalesce(b.revision, o.revision) as revision, e.source_key,
+                   o.data_subjects || coalesce(b.data_subjects, '{}') as data_subjects
             from occurrence o left join submission b on b.tenant_id = o.tenant_id and b.occurrence_id = o.occurrence_id
+            left join evidence_source e on e.tenant_id = b.tenant_id and e.source_id = b.source_id
             where o.tenant_id = %(tenant)s and o.memory_id = any (%(ids)s) order by o.memory_id, o.occurrence_id
             """,
             {"tenant": unit.tenant_id, "ids": list(memory_ids)},
@@ -56,10 +59,12 @@ def submissions(unit: Unit, occurrence_ids: Sequence[UUID]) -> list[Row]:
     return unit.rows(
         """
         select o.occurrence_id, o.memory_id, coalesce(o.content, m.content) as content, o.submitted_by, o.submitted_at,
-               o.source, b.labels, b.metadata, b.source as named_source,
-               o.data_subjects || b.data_subjects as data_subjects
+               o.source, b.labels, b.metadata, b.source as named_source, b.source_type, b.source_group, b.authority,
+               b.observed_at, coalesce(b.revision, o.revision) as revision, e.source_key,
+               o.data_subjects || coalesce(b.data_subjects, '{}') as data_subjects
         from occurrence o join memory m on m.tenant_id = o.tenant_id and m.memory_id = o.memory_id
         left join submission b on b.tenant_id = o.tenant_id and b.occurrence_id = o.occurrence_id
+        left join evidence_source e on e.tenant_id = b.tenant_id and e.source_id = b.source_id
         where o.tenant_id = %(tenant)s and o.occurrence_id = any (%(ids)s) order by o.occurrence_id
         """,
         {"tenant": unit.tenant_id, "ids": list(occurrence_ids)},
@@ -90,8 +95,56 @@ def attempts(unit: Unit, attempt_ids: Sequence[UUID]) -> list[Row]:
     """What was asked of remember while it was at work, and what was answered."""
     return unit.rows(
         """
-        select attempt_id, state, entered_at, finished_at, request, result from attempt
+        select attempt_id, state, entered_at, finished_at, request, context, assessment, result from attempt
         where tenant_id = %(tenant)s and attempt_id = any (%(ids)s) and state <> 'erased' order by attempt_id
         """,
         {"tenant": unit.tenant_id, "ids": list(attempt_ids)},
+    )
+
+
+def exchanges(unit: Unit, attempt_ids: Sequence[UUID]) -> dict[UUID, list[Row]]:
+    """What was said to the assessor and what it said: of an attempt that failed, all that is left of its texts."""
+    return _by_attempt(
+        unit.rows(
+            """
+            select attempt_id, turn, asked, answered, issues, outcome, model, at, expires_at from exchange
+            where tenant_id = %(tenant)s and attempt_id = any (%(ids)s) order by attempt_id, turn
+            """,
+            {"tenant": unit.tenant_id, "ids": list(attempt_ids)},
+        )
+    )
+
+
+def checkpoints(unit: Unit, attempt_ids: Sequence[UUID]) -> dict[UUID, list[Row]]:
+    """Validated answers of the assessor that are kept for a retry."""
+    return _by_attempt(
+        unit.rows(
+            """
+            select attempt_id, assessment, created_at, expires_at from checkpoint
+            where tenant_id = %(tenant)s and attempt_id = any (%(ids)s) order by attempt_id, created_at
+            """,
+            {"tenant": unit.tenant_id, "ids": list(attempt_ids)},
+        )
+    )
+
+
+def _by_attempt(rows: Sequence[Row]) -> dict[UUID, list[Row]]:
+    found: dict[UUID, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row.pop("attempt_id"), []).append(row)
+    return found
+
+
+def conflicts(unit: Unit, memory_ids: Sequence[UUID]) -> dict[UUID, list[Row]]:
+    """What each is said to contradict, from either side."""
+    return exports.by_memory(
+        unit.rows(
+            """
+            select m.memory_id, c.reason, c.explanation, c.status, c.opened_at, c.closed_at
+            from unnest(%(ids)s::uuid[]) as m (memory_id)
+            join conflict c on c.tenant_id = %(tenant)s and m.memory_id in (c.memory_id, c.other_id)
+            order by m.memory_id, c.conflict_id
+            """,
+            {"tenant": unit.tenant_id, "ids": list(memory_ids)},
+        )
     )
