@@ -185,3 +185,20 @@ def test_what_is_not_in_the_graph_yet_names_an_entity_in_any_spelling(world: Wor
     work(world, begun["job_id"])
     assert world.call(AGENT, "GET", f"/v1/jobs/{staged['job_id']}").status == 410
     assert [row["content"] for row in world.sql("select content from memory")] == [HOLDS.format("a namesake")]
+
+
+@pytest.mark.parametrize(
+    "subject", ["Sue\u200b Q", "\ufeffSue Q", "Su\u00ade Q", "Sue\u2060 Q", "\u200bSue Q"]
+)
+def test_a_subject_is_found_and_held_by_the_very_text_that_declared_it(
+    world: World, bucket: Bucket, subject: str
+) -> None:
+    of = {"data_subjects": [subject]}
+    memory = world.ingest("Of Sue.", **of)["memory_id"]
+    captured = world.propose("Also of Sue.", **of)["proposal_id"]
+    placed = world.call(ADMIN, "POST", "/v1/legal-holds", {**HOLD, "data_subject": subject})
+    told = done(purge(world, data_subject=subject))
+    assert (told["held"], told["held_proposals"], told["erased"]) == ([memory], [captured], [])
+    path = f"/v1/legal-holds/{placed.json['hold_id']}/release"
+    done(world.call(ADMIN, "POST", path, {"reason": "case_closed"}, signed=True))
+    assert done(purge(world, data_subject=subject))["erased"] == [memory]
