@@ -20,11 +20,23 @@ from remembrancer.flows import work as import_work
 from remembrancer.flows.administer import change_principal
 from remembrancer.flows.context import SignedParts
 from tests.integration.admission.conftest import Bucket
+from tests.integration.attempts.harness import ada
 from tests.integration.probe import QuickEmbedder, call_of, everywhere, public_pem, scratch_world
 from tests.integration.trust.erasing import done, dsar, purge, race, with_bucket, work
-from tests.integration.trust.restoring import backup_of, recovered
+from tests.integration.trust.restoring import backup_of, operate, recovered
 from tests.integration.trust.test_erasure_canary import HOLDS
-from tests.integration.world import ADMIN, AGENT, AUDITOR, BASE, ISSUER, OTHER_AGENT, REVIEWER, Person, World
+from tests.integration.world import (
+    ADMIN,
+    AGENT,
+    AUDITOR,
+    BASE,
+    ISSUER,
+    OTHER_AGENT,
+    REVIEWER,
+    SECOND_REVIEWER,
+    Person,
+    World,
+)
 
 WORD = "zqhunt"
 HOLD = {"reason": "litigation", "case_reference": "case-1"}
@@ -202,3 +214,25 @@ def test_a_subject_is_found_and_held_by_the_very_text_that_declared_it(
     path = f"/v1/legal-holds/{placed.json['hold_id']}/release"
     done(world.call(ADMIN, "POST", path, {"reason": "case_closed"}, signed=True))
     assert done(purge(world, data_subject=subject))["erased"] == [memory]
+
+
+def test_four_eyes_hold_for_what_the_screen_holds(world: World) -> None:
+    done(world.call(ADMIN, "PATCH", "/v1/settings", {"four_eyes": True}, signed=True))
+    held = world.ingest(HOLDS.format("x"), REVIEWER)["memory_id"]
+    [row] = done(world.call(REVIEWER, "GET", "/v1/quarantine"))["memories"]
+    body = {"content_digest": row["content_digest"], "reason": "It is harmless."}
+    own = world.call(REVIEWER, "POST", f"/v1/quarantine/{held}/release", body)
+    assert (own.status, own.json["errors"][0]["code"]) == (403, "four_eyes")
+    done(world.call(SECOND_REVIEWER, "POST", f"/v1/quarantine/{held}/release", body))
+
+
+def test_a_closed_tenant_keeps_no_credential_and_no_key_of_a_caller(world: World, bucket: Bucket) -> None:
+    long = "\n\n".join(f"Line {n} about a bike." for n in range(6000))
+    done(world.call(AGENT, "POST", "/v1/ingest", {"content": long}), 202)
+    done(world.call(AGENT, "POST", "/v1/remember", ada("zqk-12345678")), 202)
+    leave = {"tenant": "acme", "reason": "contract_ended", "dry_run": False}
+    begun = done(world.call(ADMIN, "POST", "/v1/offboard", leave, signed=True), 202)
+    work(world, begun["job_id"])
+    operate(world, {"action": "close_tenant", "tenant_id": world.tenant_id})
+    kept = [everywhere(world, one) for one in (AGENT.subject, ADMIN.subject, ISSUER, "zqk-12345678")]
+    assert kept == [[], [], [], []]

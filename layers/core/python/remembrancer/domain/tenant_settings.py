@@ -60,7 +60,7 @@ class PiiSettings(_Stored):
 class TenantSettings(_Stored):
     default_space: Space = "team_shared"
     four_eyes: bool = False
-    """Nobody decides a proposal of their own."""
+    """Nobody decides a proposal of their own, or releases a memory of their own that the screen holds."""
     secrets: Literal["redact", "reject"] = "redact"
     screen: ScreenSettings = ScreenSettings()
     pii: PiiSettings = PiiSettings()

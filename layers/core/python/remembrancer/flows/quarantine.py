@@ -35,6 +35,9 @@ def release(services: Services, call: Call, memory: str, request: ReleaseRequest
         def commit(unit: Unit) -> Answer:
             start.fence(unit)
             row, hold_out_id = _held(unit, memory, request.content_digest)
+            if unit.principal.settings.four_eyes and unit.principal.principal_id == row["owner_id"]:
+                error = FieldError("", "four_eyes", "nobody decides on words of their own")
+                raise Problem("forbidden", [error])
             memories.close_hold_out(unit, hold_out_id)
             held_graph = row["held_graph"]
             if held_graph is not None:
