@@ -137,7 +137,8 @@ def left(unit: Unit) -> dict[str, int]:
 def close_tenant(unit: Unit) -> int:
     """No credential, no key, no name; how many principals there were."""
     scope = {"tenant": unit.tenant_id, "now": unit.now}
-    for table in ("credential", "idempotency", "nonce"):
+    # Jobs and attempts name the credential they went on with, attempts the caller's key too.
+    for table in ("credential", "idempotency", "nonce", "job", "attempt"):
         unit.run(f"delete from {table} where tenant_id = %(tenant)s", scope)
     unit.run(
         "update signing_key set revoked_at = %(now)s where tenant_id = %(tenant)s and revoked_at is null",
