@@ -110,7 +110,7 @@ def test_a_search_goes_on_past_what_may_not_be_shown(filled: World, monkeypatch:
                 "hnsw.ef_search",
             )
             row = unit.row(
-                "select array(select current_setting(n) from unnest(%(names)s) n) as found",
+                "select array(select current_setting(n) from unnest(%(names)s::text[]) n) as found",
                 {"names": [*names]},
             )
             limits.append(row and row["found"])
