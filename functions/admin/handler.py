@@ -8,7 +8,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body, Path
 
 from functions.manifest import function
-from remembrancer.adapters.signatures import check_public_key
+from remembrancer.adapters.signatures import one_spelling
 from remembrancer.api.app import Api, answer, shown
 from remembrancer.api.wiring import services, settings
 from remembrancer.domain.import_requests import RetentionRequest
@@ -55,8 +55,8 @@ def patch_principal(id: Annotated[str, Path()], body: Annotated[PrincipalPatch, 
 
 @app.route("POST", "/v1/principals/{id}/keys", summary="Register a person's signing key; signed.")
 def post_key(id: Annotated[str, Path()], body: Annotated[KeyRequest, Body()]) -> Response[str]:
-    check_public_key(body.algorithm, body.public_key)
-    return answer(administer.register_key(services(), app.call(), id, body))
+    pem = one_spelling(body.algorithm, body.public_key)
+    return answer(administer.register_key(services(), app.call(), id, body, pem))
 
 
 handler = app.handler

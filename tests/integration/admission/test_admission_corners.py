@@ -164,3 +164,22 @@ def test_undoing_a_retraction_opens_its_conflict_again(world: World) -> None:
     assert world.call(AGENT, "POST", path, {"version": 1, "undo": True}).status == 200
     found = world.call(REVIEWER, "GET", "/v1/conflicts").text
     assert second["memory_id"] in found
+
+
+def test_a_statement_without_a_date_does_not_undo_one_with_a_date(world: World) -> None:
+    """Both by the linker: nobody said that the start was wrong."""
+    world.ingest("Runa has worked at Skagen since 2019.")
+    assert len(edges(world, "Runa", "?at=2010-01-01T00:00:00Z")) == 0
+    world.ingest("Runa works at Skagen.")
+    assert len(edges(world, "Runa")) == 1
+    assert len(edges(world, "Runa", "?at=2010-01-01T00:00:00Z")) == 0
+    # One that is over is no answer to who says so today.
+    world.ingest("Tove worked at Skagen from 2010 to 2012.")
+    world.ingest("Tove works at Skagen.")
+    assert len(edges(world, "Tove")) == 1
+
+
+def edges(world: World, name: str, query: str = "") -> list[dict[str, Any]]:
+    [entity] = world.call(AGENT, "GET", f"/v1/entities?name={name}").json["entities"]
+    reply = world.call(AGENT, "GET", f"/v1/entities/{entity['entity_id']}{query}")
+    return list(reply.json["relationships"]) if reply.status == 200 else []

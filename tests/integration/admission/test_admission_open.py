@@ -43,16 +43,6 @@ def test_retracting_a_correction_leaves_what_another_memory_says(world: World) -
     assert len(edges(world, "Quirin")) == 1
 
 
-@pytest.mark.xfail(strict=True, reason="open fault of the review")
-def test_a_statement_without_a_date_does_not_undo_one_with_a_date(world: World) -> None:
-    """Both by the linker: nobody said that the start was wrong."""
-    world.ingest("Runa has worked at Skagen since 2019.")
-    assert len(edges(world, "Runa", "?at=2010-01-01T00:00:00Z")) == 0
-    world.ingest("Runa works at Skagen.")
-    assert len(edges(world, "Runa")) == 1
-    assert len(edges(world, "Runa", "?at=2010-01-01T00:00:00Z")) == 0
-
-
 def edges(world: World, name: str, query: str = "") -> list[dict[str, Any]]:
     [entity] = world.call(AGENT, "GET", f"/v1/entities?name={name}").json["entities"]
     reply = world.call(AGENT, "GET", f"/v1/entities/{entity['entity_id']}{query}")

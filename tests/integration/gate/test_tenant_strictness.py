@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -208,7 +209,7 @@ def test_a_refusal_names_place_and_kind_and_never_the_value(world: World) -> Non
     ]
     [event] = [event for event in world.audit() if event["action"] == "input_rejected"]
     assert event["detail"]["pii"] == ["card"] and event["detail"]["policy"] == effective(world)["version"]
-    assert everywhere(world, "4111") == []
+    assert everywhere(world, CARD) == everywhere(world, CARD.replace(" ", "")) == []
 
 
 def test_a_rule_that_holds_elsewhere_refuses_here(world: World, other: World) -> None:
@@ -302,6 +303,15 @@ def test_of_two_changes_at_once_neither_undoes_the_other(
     assert second["before"] == first["after"] and second["policy_before"] == first["policy_after"]
 
 
+def test_the_chain_keeps_no_words_of_the_settings(world: World) -> None:
+    """Of what a prefix to be skipped says it keeps a keyed digest, which tells a change from none."""
+    patch_settings(world, skip_prefixes=["Ana's diary:"])
+    patch_settings(world, skip_prefixes=["Bob's diary:"])
+    details = [event["detail"] for event in world.audit() if event["action"] == "settings_changed"]
+    assert "diary" not in json.dumps(details)
+    assert len({detail["after"]["skip_prefixes"] for detail in details}) == 2
+
+
 @contextmanager
 def scratch_services(world: World) -> Iterator[None]:
     """Another environment of the admin function, with a connection of its own."""
@@ -375,7 +385,7 @@ def test_what_was_judged_by_an_older_policy_is_not_committed(
     monkeypatch.setattr(gate, "reported", meanwhile)
     reply = send(world, way, f"The card is {CARD} they say.")
     assert (reply.status, reply.code) == (503, "commit_conflict"), reply.text
-    assert everywhere(world, "4111") == []
+    assert everywhere(world, CARD) == everywhere(world, CARD.replace(" ", "")) == []
     assert outcome(world, way, f"The card is {CARD} they say.") == "refused"
 
 

@@ -251,6 +251,16 @@ def test_deadlines_are_told_before_they_pass_and_answered_requests_are_not(
     assert world.sql("select count(*) as n from dsar") == [{"n": 0}]
 
 
+def test_a_case_is_answered_though_more_is_asked_than_was_registered(world: World, bucket: Bucket) -> None:
+    first, other = (
+        done(dsar(world, action="register", data_subject=who, case_reference=case), 201)["dsar_id"]
+        for who, case in (("Ann", "case-7"), ("Bob", "case-8"))
+    )
+    shown = finished(world, dsar(world, data_subject="Ann", author="Ann", case_reference="case-7"))
+    assert done(world.call(ADMIN, "GET", f"/v1/dsar/{first}"))["closed_by"] == shown["dsar_id"]
+    assert done(world.call(ADMIN, "GET", f"/v1/dsar/{other}"))["status"] == "open"
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -178,6 +178,8 @@ def test_the_only_admin_is_gone_and_an_operator_makes_another(world: World, tmp_
     [row] = [event for event in world.audit() if event["action"] == "admin_recovered"]
     assert row["actor_kind"] == "system" and row["detail"]["new_key"] == made["key_id"]
     # A person who is there already keeps its principal, and is active again.
+    pem.write_text(public_pem(Ed25519PrivateKey.generate()))
+    [event] = recover.admin_events(options)
     again = operate(world, {**event, "subject": ADMIN.subject})
     assert again["principal_id"] == world.principals[ADMIN.name]
     assert world.call(ADMIN, "GET", "/v1/principals").status == 200

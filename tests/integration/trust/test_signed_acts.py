@@ -155,6 +155,19 @@ def test_a_new_key_works_after_a_day(world: World) -> None:
         world.clock = None
 
 
+def test_a_key_is_one_persons_and_comes_back_to_nobody(world: World) -> None:
+    key = Ed25519PrivateKey.generate()
+    body = {"algorithm": "ed25519", "public_key": public_pem(key)}
+    other = {**body, "public_key": body["public_key"].replace("\n", "\r\n")}
+    paths = [f"/v1/principals/{world.principals[who.name]}/keys" for who in (ADMIN, AUDITOR)]
+    assert world.call(ADMIN, "POST", paths[0], body, signed=True).status == 201
+    for path in paths:
+        again = world.call(ADMIN, "POST", path, other, signed=True)
+        assert (again.code, again.json["errors"][0]["pointer"]) == ("invalid_target", "/public_key")
+    world.sql("update signing_key set revoked_at = now() where public_key = %s", body["public_key"])
+    assert world.call(ADMIN, "POST", paths[0], body, signed=True).code == "invalid_target"
+
+
 def test_only_people_hold_keys(world: World) -> None:
     body = {"algorithm": "ed25519", "public_key": public_pem(Ed25519PrivateKey.generate())}
     path = f"/v1/principals/{world.principals[AGENT.name]}/keys"

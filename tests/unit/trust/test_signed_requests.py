@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from remembrancer.adapters.signatures import (
     COMPONENTS,
     TAG,
-    check_public_key,
+    one_spelling,
     sign_request,
     verify_signed_request,
 )
@@ -379,7 +379,8 @@ def test_garbage_is_a_problem_never_a_crash(signature_input, signature, digest, 
 
 def test_registered_keys_must_be_public_keys_of_their_algorithm():
     for name, record in KEYS.items():
-        check_public_key(name, record.public_key)
+        assert one_spelling(name, record.public_key) == record.public_key
+        assert one_spelling(name, record.public_key.replace("\n", "\r\n") + "\n\n") == record.public_key
     private_pem = PRIVATE["ed25519"].private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     p384 = public_pem(ec.generate_private_key(ec.SECP384R1()))
     wrong = [
@@ -393,7 +394,7 @@ def test_registered_keys_must_be_public_keys_of_their_algorithm():
     ]
     for name, pem in wrong:
         with pytest.raises(Problem) as caught:
-            check_public_key(name, pem)
+            one_spelling(name, pem)
         assert [(error.pointer, error.code) for error in caught.value.errors] == [
             ("/public_key", "wrong_key")
         ]

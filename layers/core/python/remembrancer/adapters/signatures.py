@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 
 import http_sf
 from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.serialization import load_pem_public_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 from http_message_signatures import (
     ContentDigest,
     HTTPMessageSignaturesException,
@@ -151,10 +151,13 @@ def sign_request(
     return request.headers
 
 
-def check_public_key(algorithm: Algorithm, public_key: str) -> None:
-    """Raises Problem invalid_input at /public_key unless the PEM is a public key of that algorithm."""
+def one_spelling(algorithm: Algorithm, public_key: str) -> str:
+    """The key as one PEM of its own, however it was written. Raises Problem invalid_input at /public_key unless the
+    PEM is a public key of that algorithm."""
     try:
-        ALGORITHMS[algorithm](public_key=load_pem_public_key(public_key.encode()))
+        key = load_pem_public_key(public_key.encode())
+        ALGORITHMS[algorithm](public_key=key)
+        return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
     except (ValueError, UnsupportedAlgorithm, HTTPMessageSignaturesException):
         error = FieldError("/public_key", "wrong_key", "A PEM public key of the named algorithm is required.")
         raise Problem("invalid_input", [error]) from None

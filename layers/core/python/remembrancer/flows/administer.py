@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from remembrancer.domain.canonical import canonical_json
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.principal import authorize
 from remembrancer.domain.problems import FieldError, Problem
@@ -50,8 +51,8 @@ def patch_settings(services: Services, call: Call, request: SettingsPatch) -> di
         identity.save_settings(unit, settings)
         signed.audit(
             "settings_changed",
-            before=before,
-            after=settings,
+            before=_witnessed(services, unit, before),
+            after=_witnessed(services, unit, settings),
             policy_before=effective(services.screen_policy, stored).version,
             policy_after=effective(services.screen_policy, after).version,
         )
@@ -59,6 +60,12 @@ def patch_settings(services: Services, call: Call, request: SettingsPatch) -> di
         return _shown(services, after)
 
     return signed_change(services, call, change)
+
+
+def _witnessed(services: Services, unit: Unit, settings: dict[str, Any]) -> dict[str, Any]:
+    """For the chain, which keeps no words of anybody: of those in the settings a keyed digest."""
+    words = canonical_json(settings["skip_prefixes"]).encode()
+    return {**settings, "skip_prefixes": services.macs.mac("audit", unit.tenant_id, words).hex()}
 
 
 def _merged(services: Services, before: dict[str, Any], request: SettingsPatch) -> TenantSettings:
@@ -213,8 +220,9 @@ def _keep_the_actor(call: Call, signed: SignedUnit, request: PrincipalPatch, aft
         raise Problem("invalid_target", errors)
 
 
-def register_key(services: Services, call: Call, principal: str, request: KeyRequest) -> Answer:
-    """201 with the key id and the time from which it works. Only people hold keys."""
+def register_key(services: Services, call: Call, principal: str, request: KeyRequest, pem: str) -> Answer:
+    """201 with the key id and the time from which it works. Only people hold keys, each their own: Raises Problem
+    invalid_target for one that is or was registered. `pem` is the request's key in its one spelling."""
 
     def act(signed: SignedUnit) -> Reply:
         unit = signed.unit
@@ -223,7 +231,10 @@ def register_key(services: Services, call: Call, principal: str, request: KeyReq
             raise Problem("not_found")
         key_id = f"key_{unit.new_id().hex}"
         usable_from = unit.now + KEY_WAIT
-        identity.add_key(unit, principal_id, key_id, request.algorithm, request.public_key, usable_from)
+        if not identity.add_key(unit, principal_id, key_id, request.algorithm, pem, usable_from):
+            raise Problem(
+                "invalid_target", [FieldError("/public_key", "taken", "is or was a key of somebody")]
+            )
         signed.audit(
             "key_registered", format_id("prin", principal_id), new_key=key_id, algorithm=request.algorithm
         )

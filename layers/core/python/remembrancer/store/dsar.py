@@ -92,12 +92,15 @@ def fail(unit: Unit, job_id: UUID) -> UUID | None:
 
 
 def answer_open(unit: Unit, dsar_id: UUID, selectors: bytes, action: str) -> list[UUID]:
-    """Requests of the same subject that this act answers too: registered before, or failed. They are closed."""
+    """Requests of the same subject or under the same case reference that this act answers too: registered before, or
+    failed. They are closed."""
     rows = unit.rows(
         """
         update dsar set state = case when %(action)s = 'refuse' then 'refused' else 'done' end, closed_at = %(now)s,
           closed_by = %(id)s
-        where tenant_id = %(tenant)s and selectors = %(selectors)s and dsar_id <> %(id)s
+        where tenant_id = %(tenant)s and dsar_id <> %(id)s
+          and (selectors = %(selectors)s or case_reference = (select case_reference from dsar d
+               where d.tenant_id = %(tenant)s and d.dsar_id = %(id)s))
           and state in ('open', 'failed') and action = any (%(answered)s)
         returning dsar_id
         """,

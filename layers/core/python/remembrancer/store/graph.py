@@ -379,10 +379,14 @@ def _stated(
     inserted: list[dict[str, Any]],
     closed: list[dict[str, Any]],
 ) -> _Current:
-    """The version that states the edge: one of `held`, the current ones, or a new one in their place."""
+    """The version that states the edge: one of `held`, the current ones, or a new one in their place.
+
+    Another window is a correction, but none at all corrects no window that holds now: who says `works at` does not
+    say that the start was wrong.
+    """
     met = [one for one in held if edge.window.overlaps(one.window)]
     for one in met:
-        if edge.window == one.window:
+        if edge.window == one.window or (edge.window == Window() and one.window.contains(unit.now)):
             return one
     relationship_id = met[0].relationship_id if met else unit.new_id()
     version = met[0].version + 1 if met else 1

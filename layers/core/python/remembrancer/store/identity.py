@@ -144,11 +144,13 @@ def revoke_keys(unit: Unit, principal_id: UUID, key_ids: Sequence[str]) -> list[
 
 def add_key(
     unit: Unit, principal_id: UUID, key_id: str, algorithm: str, public_key: str, usable_from: datetime
-) -> None:
-    unit.run(
+) -> bool:
+    """False when the tenant knows that key already, whoever holds or held it."""
+    added = unit.run(
         """
         insert into signing_key (tenant_id, key_id, principal_id, algorithm, public_key, registered_at, usable_from)
         values (%(tenant)s, %(key)s, %(principal)s, %(algorithm)s, %(public)s, %(now)s, %(usable)s)
+        on conflict (tenant_id, public_key) do nothing
         """,
         {
             "tenant": unit.tenant_id,
@@ -160,6 +162,7 @@ def add_key(
             "usable": usable_from,
         },
     )
+    return added == 1
 
 
 def keys_of(unit: Unit, principal_id: UUID) -> list[Row]:

@@ -50,6 +50,7 @@ create table signing_key (
   usable_from timestamptz not null,
   revoked_at timestamptz,
   primary key (tenant_id, key_id),
+  unique (tenant_id, public_key), -- a signature says who, so no two share a key, and none comes back
   foreign key (tenant_id, principal_id) references principal
 );
 
