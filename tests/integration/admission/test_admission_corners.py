@@ -179,6 +179,27 @@ def test_a_statement_without_a_date_does_not_undo_one_with_a_date(world: World) 
     assert len(edges(world, "Tove")) == 1
 
 
+def test_retracting_a_correction_leaves_what_another_memory_says(world: World) -> None:
+    said = {"subject": "Quirin", "predicate": "works_at", "object": "Harbour"}
+    world.ingest(
+        "Quirin is at Harbour, says one.", relations=[{**said, "valid_from": "2020-01-01T00:00:00Z"}]
+    )
+    second = world.ingest(
+        "Quirin is at Harbour, says two.", relations=[{**said, "valid_from": "2021-01-01T00:00:00Z"}]
+    )
+    path = f"/v1/memories/{second['memory_id']}/retract"
+    assert world.call(AGENT, "POST", path, {"version": 1}).status == 200
+    [left] = edges(world, "Quirin")
+    assert left["valid_from"] == "2020-01-01T00:00:00Z"
+    # And undone: it corrects again.
+    assert world.call(AGENT, "POST", path, {"version": 1, "undo": True}).status == 200
+    [back] = edges(world, "Quirin")
+    assert back["valid_from"] == "2021-01-01T00:00:00Z"
+    assert world.call(AGENT, "POST", path, {"version": 2}).status == 200
+    [left] = edges(world, "Quirin")
+    assert left["valid_from"] == "2020-01-01T00:00:00Z"
+
+
 def edges(world: World, name: str, query: str = "") -> list[dict[str, Any]]:
     [entity] = world.call(AGENT, "GET", f"/v1/entities?name={name}").json["entities"]
     reply = world.call(AGENT, "GET", f"/v1/entities/{entity['entity_id']}{query}")

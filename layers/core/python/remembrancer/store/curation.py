@@ -7,7 +7,7 @@ from uuid import UUID
 
 from remembrancer.store import visibility
 from remembrancer.store.database import Row, Unit
-from remembrancer.store.sources import close_unsupported
+from remembrancer.store.edges import believe, close_unsupported
 
 
 def retract(unit: Unit, row: Row) -> int:
@@ -59,7 +59,7 @@ def is_said_again(unit: Unit, row: Row) -> bool:
 
 def restore(unit: Unit, row: Row) -> None:
     """Believe a retracted version again: a new version with its times, and the edges that closed with it, which
-    hang on what their ends have been merged into meanwhile."""
+    hang on what their ends have been merged into meanwhile. They correct again what they had corrected."""
     add_version(unit, row, row["expires_at"])
     # Those that were moot only because of the retraction, while the other side is believed.
     unit.run(
@@ -77,7 +77,9 @@ def restore(unit: Unit, row: Row) -> None:
         """
         select distinct r.relationship_id, r.version, r.subject_id, r.object_id,
                coalesce(subject.merged_into, r.subject_id) as subject,
-               coalesce(object.merged_into, r.object_id) as object
+               coalesce(object.merged_into, r.object_id) as object,
+               (select max(o.version) from relationship o
+                where o.tenant_id = r.tenant_id and o.relationship_id = r.relationship_id) as last
         from relationship r
         join support s on s.tenant_id = r.tenant_id and s.relationship_id = r.relationship_id
                       and s.version = r.version
@@ -86,13 +88,21 @@ def restore(unit: Unit, row: Row) -> None:
         where r.tenant_id = %(tenant)s and s.memory_id = %(id)s and r.superseded_at = %(at)s
           and r.superseded_by is null
           and not exists (select from relationship o where o.tenant_id = r.tenant_id
-                          and o.relationship_id = r.relationship_id and o.version > r.version)
+                          and o.relationship_id = r.relationship_id and o.version > r.version
+                          and o.created_at <> r.superseded_at)
         order by 1
         """,
         {"tenant": unit.tenant_id, "id": row["memory_id"], "at": row["superseded_at"]},
     )
+    unit.run(
+        """
+        update relationship set superseded_at = %(now)s, superseded_by = relationship_id
+        where tenant_id = %(tenant)s and relationship_id = any (%(ids)s) and superseded_at is null
+        """,
+        {"now": unit.now, "tenant": unit.tenant_id, "ids": [edge["relationship_id"] for edge in closed]},
+    )
     for edge in closed:
-        _believe(unit, edge, edge["subject"], edge["object"])
+        believe(unit, edge, edge["subject"], edge["object"])
 
 
 def add_version(unit: Unit, row: Row, expires_at: datetime | None) -> int:
@@ -194,69 +204,4 @@ def _move_edge(unit: Unit, edge: Row, source: UUID, target: UUID) -> bool:
     )
     subject = target if edge["subject_id"] == source else edge["subject_id"]
     other = target if edge["object_id"] == source else edge["object_id"]
-    return _believe(unit, edge, subject, other)
-
-
-def _believe(unit: Unit, edge: Row, subject: UUID, other: UUID | None) -> bool:
-    """Continue a closed edge between these ends, with its supports; False for one that would now be about itself.
-
-    The same statement of the same owner is stated once: what another edge says already gets the supports.
-    """
-    if subject == other and edge["subject_id"] != edge["object_id"]:
-        return False
-    scope = {
-        "tenant": unit.tenant_id,
-        "id": edge["relationship_id"],
-        "version": edge["version"],
-        "now": unit.now,
-        "subject": subject,
-        "object": other,
-    }
-    stated = unit.row(
-        """
-        select o.relationship_id, o.version from relationship r
-        join relationship o on o.tenant_id = r.tenant_id and o.space_id = r.space_id and o.owner_id = r.owner_id
-          and o.subject_id = %(subject)s and o.predicate_key = r.predicate_key
-          and o.object_id is not distinct from %(object)s::uuid and o.value_type is not distinct from r.value_type
-          and o.value_canonical is not distinct from r.value_canonical
-          and o.value_unit is not distinct from r.value_unit and o.polarity = r.polarity
-          and o.valid_from is not distinct from r.valid_from and o.valid_to is not distinct from r.valid_to
-          and o.superseded_at is null
-        where r.tenant_id = %(tenant)s and r.relationship_id = %(id)s and r.version = %(version)s
-        order by o.relationship_id limit 1
-        """,
-        scope,
-    )
-    if stated is None:
-        unit.run(
-            """
-            insert into relationship (tenant_id, relationship_id, version, space_id, owner_id, subject_id,
-              predicate_key, object_id, value_type, value_canonical, value_original, value_unit, polarity, valid_from,
-              valid_to, created_at)
-            select tenant_id, relationship_id, version + 1, space_id, owner_id, %(subject)s, predicate_key,
-              %(object)s::uuid, value_type, value_canonical, value_original, value_unit, polarity, valid_from,
-              valid_to, %(now)s
-            from relationship
-            where tenant_id = %(tenant)s and relationship_id = %(id)s and version = %(version)s
-            """,
-            scope,
-        )
-        stated = {"relationship_id": edge["relationship_id"], "version": edge["version"] + 1}
-    else:
-        unit.run(
-            "update relationship set superseded_by = %(by)s"
-            " where tenant_id = %(tenant)s and relationship_id = %(id)s and version = %(version)s",
-            {**scope, "by": stated["relationship_id"]},
-        )
-    unit.run(
-        """
-        insert into support (tenant_id, support_id, space_id, relationship_id, version, memory_id, occurrence_id,
-          span_start, span_end)
-        select tenant_id, gen_random_uuid(), space_id, %(into)s, %(into_version)s, memory_id, occurrence_id,
-          span_start, span_end
-        from support where tenant_id = %(tenant)s and relationship_id = %(id)s and version = %(version)s
-        on conflict do nothing
-        """,
-        {**scope, "into": stated["relationship_id"], "into_version": stated["version"]},
-    )
-    return True
+    return believe(unit, {**edge, "last": edge["version"]}, subject, other)

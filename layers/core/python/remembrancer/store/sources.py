@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from remembrancer.store.database import Row, Unit
+from remembrancer.store.edges import close_unsupported
 
 
 def current_parts(unit: Unit, space_id: UUID, source_uri: str, source: str) -> list[Row]:
@@ -49,21 +50,3 @@ def retire(unit: Unit, parts: Sequence[tuple[UUID, int, UUID | None]]) -> None:
         ],
     )
     close_unsupported(unit, [memory_id for memory_id, _, _ in parts])
-
-
-def close_unsupported(unit: Unit, memory_ids: Sequence[UUID]) -> int:
-    """Close the current relationships that rest on these memories and on no memory that is believed."""
-    return unit.run(
-        """
-        update relationship r set superseded_at = %(now)s
-        where r.tenant_id = %(tenant)s and r.superseded_at is null
-          and r.relationship_id in (select s.relationship_id from support s
-                                    where s.tenant_id = %(tenant)s and s.memory_id = any (%(ids)s))
-          and not exists (
-            select from support s
-            join memory_version v on v.tenant_id = s.tenant_id and v.memory_id = s.memory_id
-                                 and v.superseded_at is null
-            where s.tenant_id = r.tenant_id and s.relationship_id = r.relationship_id and s.version = r.version)
-        """,
-        {"now": unit.now, "tenant": unit.tenant_id, "ids": list(memory_ids)},
-    )
