@@ -200,6 +200,28 @@ def test_retracting_a_correction_leaves_what_another_memory_says(world: World) -
     assert left["valid_from"] == "2020-01-01T00:00:00Z"
 
 
+def test_a_successor_comes_back_as_known(
+    world: World, bucket: Bucket, run_job: Callable[..., dict[str, Any]]
+) -> None:
+    old = world.remember("Odin's desk is in room 4.", domain="desks")
+    new = world.approve(
+        world.propose("Odin's desk is in room 5.", domain="desks")["proposal_id"],
+        supersedes={"memory_id": old, "version": 1},
+    )
+    assert new.status == 200, new.text
+    asked = world.call(REVIEWER, "POST", "/v1/export", {"format": "ump", "domains": ["desks"]})
+    assert run_job(asked.json["job_id"], REVIEWER)["status"] == "done"
+    records = [json.loads(line) for line in bucket.objects.popitem()[1].decode().splitlines()]
+    again = world.call(AGENT, "POST", "/v1/ingest/ump", {"records": records})
+    assert [item["status"] for item in again.json["items"]] == ["duplicate"] * len(records), again.text
+    elsewhen = [
+        {**record, "time": {**record["time"], "valid_from": "2020-01-01T00:00:00Z"}}
+        for record in records[-1:]
+    ]
+    other = world.call(AGENT, "POST", "/v1/ingest/ump", {"records": elsewhen})
+    assert [item["status"] for item in other.json["items"]] == ["stored"], other.text
+
+
 def edges(world: World, name: str, query: str = "") -> list[dict[str, Any]]:
     [entity] = world.call(AGENT, "GET", f"/v1/entities?name={name}").json["entities"]
     reply = world.call(AGENT, "GET", f"/v1/entities/{entity['entity_id']}{query}")

@@ -38,7 +38,7 @@ def test_reasoning_and_skipped_prefixes_are_dropped_and_counted(world: World) ->
     for gone in ("she may be lying", "unclosed secret plan"):
         assert everywhere(world, gone) == []
     # The prefix is a setting, and settings are in the chain.
-    assert set(everywhere(world, "HEARTBEAT")) == {"tenant.settings", "audit_event.detail"}
+    assert set(everywhere(world, "HEARTBEAT")) == {"tenant.settings"}
 
 
 def test_each_entry_is_judged_on_its_own(world: World) -> None:

@@ -226,10 +226,10 @@ def _valid_from(unit: Unit, candidate: Candidate, target: Row | None) -> datetim
 def _key(candidate: Candidate) -> bytes:
     request = candidate.request
     revision = None if candidate.part_of_source else request.revision
-    return _key_as(candidate, request.domain or DEFAULT_DOMAIN, revision)
+    return _key_as(candidate, request.domain or DEFAULT_DOMAIN, revision, dated=True)
 
 
-def _key_as(candidate: Candidate, domain: str, revision: str | None) -> bytes:
+def _key_as(candidate: Candidate, domain: str, revision: str | None, *, dated: bool) -> bytes:
     request = candidate.request
     return dedup_key(
         space_id=candidate.space_id,
@@ -237,8 +237,8 @@ def _key_as(candidate: Candidate, domain: str, revision: str | None) -> bytes:
         title=request.title,
         kind=request.kind,
         domain=domain,
-        valid_from=request.valid_from,
-        valid_to=request.valid_to,
+        valid_from=request.valid_from if dated else None,
+        valid_to=request.valid_to if dated else None,
         source_uri=request.source_uri,
         revision=revision,
     )
@@ -246,11 +246,18 @@ def _key_as(candidate: Candidate, domain: str, revision: str | None) -> bytes:
 
 def _other_keys(candidate: Candidate) -> list[bytes]:
     """Keys that the same memory may have otherwise: of a text that was sent without the domain that it was filed
-    in, or as a part of a source. A bundle names both of what it holds."""
+    in, without the window that it got by taking another's place, or as a part of a source. A bundle names all of
+    what it holds."""
     request = candidate.request
     revision = None if candidate.part_of_source else request.revision
     domains = {request.domain or DEFAULT_DOMAIN, DEFAULT_DOMAIN}
-    keys = {_key_as(candidate, domain, said) for domain in domains for said in {revision, None}}
+    dates = {True, request.valid_from is None}
+    keys = {
+        _key_as(candidate, domain, said, dated=dated)
+        for domain in domains
+        for said in {revision, None}
+        for dated in dates
+    }
     return sorted(keys - {_key(candidate)})
 
 
@@ -262,10 +269,17 @@ def _stored_as(stored: Mapping[bytes, Row], candidate: Candidate, key: bytes) ->
     request = candidate.request
     domain = request.domain or DEFAULT_DOMAIN
     for row in map(stored.get, _other_keys(candidate)):
-        same = candidate.part_of_source or (row is not None and row["revision"] == request.revision)
-        if row is not None and row["domain"] == domain and same:
+        if row is None or row["domain"] != domain:
+            continue
+        same = candidate.part_of_source or row["revision"] == request.revision
+        dated = request.valid_from is None or _window(row) == (request.valid_from, request.valid_to)
+        if same and dated:
             return row
     return None
+
+
+def _window(row: Row) -> tuple[datetime | None, datetime | None]:
+    return row["valid_from"], row["valid_to"]
 
 
 def _is_cleared(candidate: Candidate, row: Row) -> bool:

@@ -20,8 +20,9 @@ from remembrancer.store.vectors import vector_text
 
 
 def find_duplicates(unit: Unit, dedup_keys: Sequence[bytes]) -> dict[bytes, Row]:
-    """By key, a live memory that has it, else a held one: {memory_id, version, held, kept_out, domain, revision}, where
-    `kept_out` says that more than the screen holds it. Succeeded, decayed, erased text is new."""
+    """By key, a live memory that has it, else a held one: {memory_id, version, held, kept_out, domain, revision,
+    valid_from, valid_to}, where `kept_out` says that more than the screen holds it. Succeeded, decayed, erased text is
+    new."""
     rows = unit.rows(
         "select * from memory_known(%(keys)s, %(at)s, %(retention)s)",
         {"keys": list(dedup_keys), **visibility.view(unit.principal.settings, unit.now)},

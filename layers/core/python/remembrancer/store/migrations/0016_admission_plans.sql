@@ -96,7 +96,8 @@ $$;
 
 -- By key, a live or held memory that has it. Succeeded, decayed, erased text is new.
 create function memory_known(p_keys bytea[], p_at timestamptz, p_retention jsonb)
-returns table (dedup_key bytea, memory_id uuid, version int, domain text, revision text, held boolean, kept_out boolean)
+returns table (dedup_key bytea, memory_id uuid, version int, domain text, revision text, valid_from timestamptz,
+               valid_to timestamptz, held boolean, kept_out boolean)
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
@@ -105,7 +106,7 @@ begin
   return query
   select k.key, found.* from unnest(p_keys) as k (key)
   cross join lateral (
-    select m.memory_id, v.version, m.domain, m.revision,
+    select m.memory_id, v.version, m.domain, m.revision, v.valid_from, v.valid_to,
            exists (select from hold_out h where h.tenant_id = m.tenant_id and h.memory_id = m.memory_id
                    and h.closed_at is null) as held,
            exists (select from hold_out h where h.tenant_id = m.tenant_id and h.memory_id = m.memory_id
