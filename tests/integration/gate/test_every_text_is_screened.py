@@ -121,6 +121,9 @@ def test_a_secret_in_any_string_reaches_no_column_no_answer_and_no_log(
             secret = SECRET_CORE + f"{chr(65 + number)}7QZ"
             reply = send(world, route, 1000 + number, lambda b, p=place, s=secret: put(b, p.path, f"key {s}"))
             assert SECRET_CORE not in reply.text
+            if "data_subjects" in place.path:  # as a mask it would never be found again
+                assert (reply.code, reply.json["errors"][0]["code"]) == ("invalid_input", "secret")
+                continue
             assert reply.status in (200, 201), (place.pointer, reply.text)
             kinds = {r["pointer"]: r["kind"] for r in reply.json["redactions"]}
             if place.path[-1] != "source_prompt":

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import ValidationError
 
 from remembrancer import observability
+from remembrancer.domain.findings import Finding
 from remembrancer.domain.invisible import strip_invisible
 from remembrancer.domain.pii import scan_pii
 from remembrancer.domain.ports import ClassifierUnavailable
@@ -55,7 +56,8 @@ def examine(services: Services, request: R, settings: TenantSettings) -> Examine
     """Screen, clean and flag every text of the request. Pure but for the classifier behind its port.
 
     `settings` are the tenant's, which can only tighten the deployment's policy. A reject verdict is returned, not
-    raised: the flow writes its audit row first. Raises Problem invalid_input when cleaning leaves a field blank.
+    raised: the flow writes its audit row first. Raises Problem invalid_input when cleaning leaves a field blank, and
+    for a data subject that holds a secret.
     """
     policy = effective(services.screen_policy, settings)
     raw = _raw(request)
@@ -91,8 +93,8 @@ def without_secrets(request: R) -> tuple[R, tuple[str, ...]]:
     """
     kinds: set[str] = set()
 
-    def redact(_: str, text: str) -> str:
-        redacted, findings = redact_secrets(text)
+    def redact(pointer: str, text: str) -> str:
+        redacted, findings = _redacted(pointer, text)
         kinds.update(finding.kind for finding in findings)
         return redacted
 
@@ -111,7 +113,7 @@ def _examined(
     found: list[tuple[str, str]] = []
 
     def clean(pointer: str, text: str) -> str:
-        redacted, findings = redact_secrets(strip_invisible(text))
+        redacted, findings = _redacted(pointer, strip_invisible(text))
         found.extend((pointer, finding.kind) for finding in findings)
         return redacted
 
@@ -132,6 +134,15 @@ def _examined(
         pii=bool(personal),
         redactions=tuple(dict.fromkeys(found)),
     )
+
+
+def _redacted(pointer: str, text: str) -> tuple[str, tuple[Finding, ...]]:
+    """`redact_secrets`, but of no data subject: stored as a mask, no erasure and no hold would find it again. Raises
+    Problem invalid_input."""
+    redacted, findings = redact_secrets(text)
+    if findings and "data_subjects" in pointer.split("/"):
+        raise Problem("invalid_input", [FieldError(pointer, "secret", "names somebody by a secret")])
+    return redacted, findings
 
 
 def personal_data(texts: Mapping[str, str]) -> dict[str, frozenset[str]]:
