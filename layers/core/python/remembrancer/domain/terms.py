@@ -96,6 +96,8 @@ def query_terms(text: str) -> list[Asked]:
     tokens = list(_tokens(text))
     alone = len([token for token in tokens if token.unspaced]) == 0
     for token in tokens:
+        if token.edge:
+            continue
         if token.unspaced:
             asked.setdefault(token.text, Asked(token.text, (token.text,)))
         elif token.extra:
@@ -192,6 +194,8 @@ class _Token:
     text: str
     unspaced: bool = False
     extra: bool = False
+    edge: bool = False
+    """The character of an unspaced run that touches another script: a phrase may begin or end with it alone."""
 
 
 def _tokens(text: str) -> Iterator[_Token]:
@@ -199,10 +203,16 @@ def _tokens(text: str) -> Iterator[_Token]:
     plain = _NUMBER.sub(lambda match: match[0].replace(",", ""), unicodedata.normalize("NFKC", text))
     extras: dict[str, None] = {}
     for match in _WORD.finditer(plain):
-        for run, unspaced in _runs(match[0]):
+        runs = list(_runs(match[0]))
+        for place, (run, unspaced) in enumerate(runs):
             if unspaced:
+                long = len(run) > 1
+                if long and place > 0:
+                    yield _Token(run[0], unspaced=True, edge=True)
                 yield from _pairs(run)
-                if len(run) > 1:
+                if long and place < len(runs) - 1:
+                    yield _Token(run[-1], unspaced=True, edge=True)
+                if long:
                     extras.update(dict.fromkeys(run))
                 continue
             parts = _CAMEL.split(run)
