@@ -25,7 +25,6 @@ def retract(services: Services, call: Call, memory: str, request: RetractRequest
         if request.undo:
             if row["superseded_at"] is None or row["superseded_by"] is not None:
                 raise Problem("invalid_target", [FieldError("/undo", "not_retracted", "it is not retracted")])
-            memories.lock(unit, "content", [row["dedup_key"]])
             if curation.is_said_again(unit, row):
                 raise Problem(
                     "invalid_target", [FieldError("/undo", "duplicate", "the text is a live memory")]
@@ -36,7 +35,8 @@ def retract(services: Services, call: Call, memory: str, request: RetractRequest
         closed = curation.retract(unit, row)
         return {"status": "retracted", "version": row["version"], "relationships_closed": closed}
 
-    return _change(services, call, memory, request, request.version, work)
+    # Alone in the space: another memory that comes to support the same edges, or is retracted too, would not be seen.
+    return _change(services, call, memory, request, request.version, work, alone=True)
 
 
 def renew(services: Services, call: Call, memory: str, request: RenewRequest) -> Answer:
@@ -108,6 +108,8 @@ def _change(
     request: RetractRequest | RenewRequest,
     version: int,
     work: Callable[[Unit, Row], dict[str, Any]],
+    *,
+    alone: bool = False,
 ) -> Answer:
     """One change of a memory's times, on the version that the caller saw."""
 
@@ -120,7 +122,7 @@ def _change(
 
         def commit(unit: Unit) -> Answer:
             start.fence(unit)
-            row = _lock(unit, public_id("mem", memory))
+            row = _lock(unit, public_id("mem", memory), alone=alone)
             if row["version"] != version:
                 raise Problem("stale_target")
             done = work(unit, row)
@@ -139,7 +141,7 @@ def _change(
         return services.database.write(call.credential, commit)
 
 
-def _lock(unit: Unit, memory_id: UUID) -> Row:
+def _lock(unit: Unit, memory_id: UUID, *, alone: bool) -> Row:
     """The memory, locked, if this principal may change it: its owner, or a human reviewer of the team's.
 
     Raises Problem not_found for what the principal does not see, forbidden for what it may not change.
@@ -151,7 +153,7 @@ def _lock(unit: Unit, memory_id: UUID) -> Row:
     own = found["owner_id"] == unit.principal.principal_id
     if not own and not may_change_others(unit.principal):
         raise Problem("forbidden")
-    memories.lock(unit, "space", [found["space_id"].bytes], shared=True)
+    memories.lock(unit, "space", [found["space_id"].bytes], shared=not alone)
     memories.lock(unit, "target", [memory_id.bytes])
     row = memories.get(unit, memory_id)
     if row is None or row["held_for"]:

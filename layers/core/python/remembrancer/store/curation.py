@@ -38,7 +38,7 @@ def retract(unit: Unit, row: Row) -> int:
 
 
 def is_said_again(unit: Unit, row: Row) -> bool:
-    """Whether another memory that is believed, not held and not decayed says the same; the caller holds the content."""
+    """Whether another memory that is believed, not held and not decayed says the same; the caller holds the space."""
     found = unit.row(
         f"""
         select true as found from memory m

@@ -1,0 +1,78 @@
+"""What a second hostile review of the trust issue found."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from remembrancer.domain.import_requests import RetractRequest
+from remembrancer.domain.requests import IngestRequest
+from remembrancer.flows import curate
+from remembrancer.flows.ingest import ingest
+from tests.integration.probe import QuickEmbedder, call_of, scratch_world
+from tests.integration.trust.erasing import race
+from tests.integration.world import AGENT, World
+
+WORKS = [{"subject": "Ana", "predicate": "works_at", "object": "Globex"}]
+
+
+@pytest.fixture
+def world(postgres: Any, tmp_path: Any) -> Iterator[World]:
+    with scratch_world(postgres, QuickEmbedder(), tmp_path) as made:
+        yield made
+
+
+def retracted(memory_id: str) -> Callable[[World], int]:
+    request = RetractRequest(version=1)
+    return lambda own: (
+        curate.retract(own.services("curate"), call_of(AGENT, "POST retract"), memory_id, request).status
+    )
+
+
+@pytest.fixture
+def lingering(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set once a retraction has closed what it closes; it commits a while later."""
+    closed = threading.Event()
+    real = curate.curation.retract
+
+    def slow(unit: Any, row: Any) -> int:
+        done = real(unit, row)
+        closed.set()
+        threading.Event().wait(0.5)
+        return done
+
+    monkeypatch.setattr(curate.curation, "retract", slow)
+    return closed
+
+
+def believed(world: World) -> list[bool]:
+    rows = world.sql("select superseded_at is null as believed from relationship order by version")
+    return [row["believed"] for row in rows]
+
+
+def test_two_retractions_at_once_leave_no_edge_that_nothing_supports(
+    world: World, lingering: threading.Event
+) -> None:
+    ids = [
+        world.ingest(text, relations=WORKS)["memory_id"]
+        for text in ("Ana works at Globex now.", "Yes, Ana is with Globex.")
+    ]
+    assert race(world, *map(retracted, ids)) == [200, 200]
+    assert believed(world) == [False]
+
+
+def test_an_edge_that_gets_a_support_during_a_retraction_is_believed(
+    world: World, lingering: threading.Event
+) -> None:
+    memory_id = world.ingest("Ana works at Globex now.", relations=WORKS)["memory_id"]
+    again = IngestRequest.model_validate({"content": "Yes, Ana is with Globex.", "relations": WORKS})
+
+    def said_again(own: World) -> int:
+        assert lingering.wait(5)
+        return ingest(own.services("ingest"), call_of(AGENT, "POST /v1/ingest"), again).status
+
+    assert race(world, retracted(memory_id), said_again) == [200, 201]
+    assert believed(world)[-1]
