@@ -13,8 +13,8 @@ from remembrancer.domain.requests import IngestRequest
 from remembrancer.flows import curate
 from remembrancer.flows.ingest import ingest
 from tests.integration.probe import QuickEmbedder, call_of, scratch_world
-from tests.integration.trust.erasing import race
-from tests.integration.world import AGENT, World
+from tests.integration.trust.erasing import done, dsar, race, with_bucket, work
+from tests.integration.world import ADMIN, AGENT, World
 
 WORKS = [{"subject": "Ana", "predicate": "works_at", "object": "Globex"}]
 
@@ -76,3 +76,21 @@ def test_an_edge_that_gets_a_support_during_a_retraction_is_believed(
 
     assert race(world, retracted(memory_id), said_again) == [200, 201]
     assert believed(world)[-1]
+
+
+def test_a_request_whose_job_nobody_finished_in_its_time_has_failed_and_is_answered_by_another(
+    world: World,
+) -> None:
+    with_bucket(world)
+    asked = {"action": "purge", "data_subject": "ana"}
+    world.ingest("Ana works at Globex.", data_subjects=["ana"])
+    first = done(dsar(world, **asked), 202)
+    world.sql("update job set expires_at = now() - interval '1 minute'")
+    work(world)
+    status = f"/v1/dsar/{first['dsar_id']}"
+    assert world.call(ADMIN, "GET", status).json["status"] == "failed"
+    assert world.sql("select count(*) as n from outbox where kind = 'job_failed'") == [{"n": 1}]
+    assert world.call(ADMIN, "GET", status + "/certificate").code == "not_found"
+    second = done(dsar(world, **asked), 202)
+    work(world, second["job_id"])
+    assert world.call(ADMIN, "GET", status).json["closed_by"] == second["dsar_id"]

@@ -37,6 +37,7 @@ def step(
     """
     row = claim(services, tenant_id, job_id, erasure_work.KINDS)
     if row is None:
+        _give_up(services, tenant_id)
         return {"more": False}
     named = {"tenant_id": str(row["tenant_id"]), "job_id": str(row["job_id"])}
     try:
@@ -48,6 +49,18 @@ def step(
         services.database.job(row["tenant_id"], lambda unit: _fail(unit, row, code))
         more = False
     return {**named, "more": more}
+
+
+def _give_up(services: Services, tenant_id: UUID | None) -> None:
+    """Jobs whose time is over have failed: somebody is told, and a subject's request may be answered by another."""
+
+    def work(unit: Unit) -> None:
+        for row in jobs.lapsed(unit, erasure_work.KINDS):
+            _fail(unit, row, "expired")
+
+    tenants = [tenant_id] if tenant_id is not None else [one for one, _ in services.database.tenants()]
+    for tenant in tenants:
+        services.database.job(tenant, work, audited=False)
 
 
 def _fail(unit: Unit, row: Row, code: str) -> None:

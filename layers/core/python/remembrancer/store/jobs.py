@@ -145,6 +145,18 @@ def claim(unit: Unit, job_id: UUID | None, kinds: Sequence[str] = WORKED_ON) -> 
     )
 
 
+def lapsed(unit: Unit, kinds: Sequence[str]) -> list[Row]:
+    """Those that nobody finished in their time, locked."""
+    return unit.rows(
+        """
+        select * from job where tenant_id = %(tenant)s and state = 'working' and kind = any (%(kinds)s)
+          and expires_at <= %(now)s
+        order by job_id for update
+        """,
+        {"tenant": unit.tenant_id, "kinds": list(kinds), "now": unit.now},
+    )
+
+
 def renew(unit: Unit, job_id: UUID) -> None:
     """The worker lives."""
     unit.run(
