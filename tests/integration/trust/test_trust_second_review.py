@@ -14,7 +14,7 @@ from remembrancer.flows import curate
 from remembrancer.flows.ingest import ingest
 from tests.integration.probe import QuickEmbedder, call_of, scratch_world
 from tests.integration.trust.erasing import done, dsar, race, with_bucket, work
-from tests.integration.world import ADMIN, AGENT, World
+from tests.integration.world import ADMIN, AGENT, AUDITOR, World
 
 WORKS = [{"subject": "Ana", "predicate": "works_at", "object": "Globex"}]
 
@@ -94,3 +94,8 @@ def test_a_request_whose_job_nobody_finished_in_its_time_has_failed_and_is_answe
     second = done(dsar(world, **asked), 202)
     work(world, second["job_id"])
     assert world.call(ADMIN, "GET", status).json["closed_by"] == second["dsar_id"]
+
+
+def test_the_last_day_of_the_calendar_is_no_day_of_reads(world: World) -> None:
+    reply = world.call(AUDITOR, "GET", "/v1/pii-reads?day=9999-12-31")
+    assert (reply.status, reply.code) == (422, "invalid_input"), reply.text

@@ -153,7 +153,8 @@ def list_pii_reads(
     """
     try:
         which = services.clock().astimezone(UTC).date() if day is None else date.fromisoformat(day)
-    except ValueError:
+        pii_reads.bounds(which)
+    except (ValueError, OverflowError):  # the last day of the calendar has no end
         raise Problem("invalid_input", [FieldError("/query/day", "date", "is not a date")]) from None
 
     def read(unit: Unit) -> dict[str, Any]:
