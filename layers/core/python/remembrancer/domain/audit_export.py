@@ -96,7 +96,7 @@ def _point(point: ChainPoint) -> dict[str, Any]:
 
 
 def _about(export: Export, entry: Mapping[str, Any]) -> None:
-    tenant = UUID(entry["tenant_id"])
+    tenant = UUID(_text(entry["tenant_id"]))
     if entry["format"] != FORMAT or export.tenant not in (None, tenant):
         raise ValueError("another format or tenant")
     export.tenant = tenant
@@ -116,7 +116,7 @@ def _row(tenant: UUID, entry: Mapping[str, Any]) -> AuditRow:
         tenant=tenant,
         seq=_seq(entry["seq"], least=1),
         at=at,
-        actor_id=None if entry["actor_id"] is None else UUID(entry["actor_id"]),
+        actor_id=None if entry["actor_id"] is None else UUID(_text(entry["actor_id"])),
         actor_kind=_text(entry["actor_kind"]),
         action=_text(entry["action"]),
         target=None if entry["target"] is None else _text(entry["target"]),
