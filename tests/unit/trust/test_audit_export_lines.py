@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from remembrancer.domain.audit import GENESIS, AuditEvent, AuditRow, ChainPoint, event_hash
+from remembrancer.domain.audit import GENESIS, AuditEvent, AuditRow, ChainPoint, FaultKind, event_hash
 from remembrancer.domain.audit_export import NotAnExport, lines, verify_lines
 
 TENANT = UUID(int=1)
@@ -48,3 +48,16 @@ def test_a_member_of_another_type_is_no_line(member: str, value: Any) -> None:
             entry[member] = value
     with pytest.raises(NotAnExport):
         verify_lines(map(json.dumps, (about, row)))
+
+
+@pytest.mark.parametrize("kept", ["head", "checkpoint"])
+def test_a_chain_that_was_rewritten_between_two_pages_is_told_by_what_the_first_says(kept: str) -> None:
+    old = chain(3)
+    new = chain(5, "harmless", tuple(old[:1]))
+    points = {3: old[2].hash} if kept == "checkpoint" else {}
+    first = page(old if kept == "head" else old[:1], until=1, checkpoints=points)
+    second = page(new, after=1, checkpoints={3: new[2].hash} if points else {})
+    outcome = verify_lines([*first, *second])[1]
+    assert {(fault.kind, fault.seq) for fault in outcome.faults} == {(FaultKind.UNWITNESSED, 3)}
+    grown = chain(5, before=tuple(old))
+    assert verify_lines([*page(old, until=1), *page(grown, after=1)])[1].intact

@@ -1,7 +1,8 @@
 """The chain as JSON lines, to be verified without the database.
 
 A page begins with a line about the chain, {format, tenant_id, head: {seq, hash}, checkpoints: [{seq, hash}]},
-followed by a line for each row in ascending order. Pages may be joined end to end; the last such line counts.
+followed by a line for each row in ascending order. Pages may be joined end to end: the last head is the chain's, and
+what earlier pages say of it must still hold.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ class Export:
 
     tenant: UUID | None = None
     head: ChainPoint = GENESIS
-    checkpoints: dict[int, bytes] = field(default_factory=dict)
+    points: list[ChainPoint] = field(default_factory=list)
+    """The checkpoints, and the heads of all pages."""
 
 
 def verify_lines(text: Iterable[str], *, witnesses: Iterable[ChainPoint] = ()) -> tuple[Export, Verification]:
@@ -87,7 +89,7 @@ def verify_lines(text: Iterable[str], *, witnesses: Iterable[ChainPoint] = ()) -
             raise NotAnExport(number) from None
     if export.tenant is None:
         raise NotAnExport(1)
-    known = [*witnesses, *(ChainPoint(*item) for item in export.checkpoints.items())]
+    known = [*witnesses, *export.points]
     return export, verify(rows, tenant=export.tenant, head=export.head, checkpoints=known)
 
 
@@ -101,7 +103,7 @@ def _about(export: Export, entry: Mapping[str, Any]) -> None:
         raise ValueError("another format or tenant")
     export.tenant = tenant
     export.head = _point_of(entry["head"])
-    export.checkpoints |= {p.seq: p.hash for p in map(_point_of, entry["checkpoints"])}
+    export.points += [*map(_point_of, entry["checkpoints"]), export.head]
 
 
 def _point_of(entry: Mapping[str, Any]) -> ChainPoint:
