@@ -12,6 +12,7 @@ from remembrancer.domain.import_requests import RetractRequest
 from remembrancer.domain.requests import IngestRequest
 from remembrancer.flows import curate
 from remembrancer.flows.ingest import ingest
+from remembrancer.flows.sweep import sweep
 from tests.integration.probe import QuickEmbedder, call_of, scratch_world
 from tests.integration.trust.erasing import done, dsar, race, with_bucket, work
 from tests.integration.world import ADMIN, AGENT, AUDITOR, World
@@ -99,3 +100,15 @@ def test_a_request_whose_job_nobody_finished_in_its_time_has_failed_and_is_answe
 def test_the_last_day_of_the_calendar_is_no_day_of_reads(world: World) -> None:
     reply = world.call(AUDITOR, "GET", "/v1/pii-reads?day=9999-12-31")
     assert (reply.status, reply.code) == (422, "invalid_input"), reply.text
+
+
+def test_an_alert_that_nobody_took_is_not_kept_for_ever(world: World) -> None:
+    world.propose("Ana works at Globex.")
+    [alert] = world.sql("select delivery_id from outbox where kind = 'pending'")
+    given_up = (
+        "update outbox set attempts = 20, claimed_until = now() - interval '%s days' where delivery_id = '%s'"
+    )
+    world.sql(given_up % (6, alert["delivery_id"]))
+    assert sweep(world.services("sweep"))["outbox"] == 0
+    world.sql(given_up % (8, alert["delivery_id"]))
+    assert sweep(world.services("sweep"))["outbox"] == 1

@@ -9,6 +9,8 @@ from remembrancer.store.database import Row, Unit
 
 CLAIM = timedelta(minutes=2)
 MAX_ATTEMPTS = 20
+KEPT = timedelta(days=7)
+"""How long one that was delivered, or given up, stays."""
 
 
 def claim(unit: Unit, limit: int) -> list[Row]:
@@ -43,13 +45,15 @@ def mark(unit: Unit, delivery_ids: list[UUID]) -> int:
 
 def sweep(unit: Unit) -> dict[str, int]:
     """Remove operational rows whose time is over; rows removed by table."""
-    scope = {"tenant": unit.tenant_id, "now": unit.now, "delivered": unit.now - timedelta(days=7)}
+    scope = {"tenant": unit.tenant_id, "now": unit.now, "over": unit.now - KEPT, "max": MAX_ATTEMPTS}
     return {
         "idempotency": unit.run(
             "delete from idempotency where tenant_id = %(tenant)s and expires_at <= %(now)s", scope
         ),
         "nonce": unit.run("delete from nonce where tenant_id = %(tenant)s and expires_at <= %(now)s", scope),
         "outbox": unit.run(
-            "delete from outbox where tenant_id = %(tenant)s and delivered_at <= %(delivered)s", scope
+            "delete from outbox where tenant_id = %(tenant)s and (delivered_at <= %(over)s"
+            " or (delivered_at is null and attempts >= %(max)s and claimed_until <= %(over)s))",
+            scope,
         ),
     }
