@@ -170,6 +170,28 @@ def test_a_subject_on_hold_keeps_its_attempts(world: World, remembering: Remembe
     assert world.sql("select count(*) as n from exchange")[0]["n"] == 3
 
 
+@pytest.mark.parametrize("of", ["memory", "subject"])
+def test_an_attempt_is_held_with_the_memory_that_it_brought(
+    world: World, remembering: Remembering, of: str
+) -> None:
+    """By its id, and by a subject that only a further submission names."""
+    outcome = remembering.remember(full("k-1"))
+    [memory] = world.sql("select memory_id from memory")
+    held = f"mem_{memory['memory_id'].hex}"
+    order: dict[str, Any] = {"memory_ids": [held]}
+    if of == "subject":
+        world.sql("update occurrence set data_subjects = array['Other Otto']")
+        order = {"data_subject": "Other Otto"}
+    asked = {**order, "reason": "litigation", "case_reference": "case-7"}
+    assert world.call(ADMIN, "POST", "/v1/legal-holds", asked).status == 201
+    for selector in ({"owner": world.principals[AGENT.name]}, {"data_subject": SUBJECT}):
+        kept = erase(world, **selector)
+        assert (kept["held"], kept["held_attempts"]) == ([held], [f"att_{outcome.attempt_id.hex}"])
+    shown = world.call(AGENT, "GET", f"/v1/remember/att_{outcome.attempt_id.hex}")
+    assert shown.text == outcome.body
+    assert world.sql("select count(*) as n from exchange")[0]["n"] == 1
+
+
 def test_exchanges_and_checkpoints_expire(world: World, remembering: Remembering) -> None:
     plant(remembering)
     from uuid import UUID

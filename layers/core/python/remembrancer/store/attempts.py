@@ -13,6 +13,7 @@ from psycopg.types.json import Jsonb
 from remembrancer.domain.principal import Credential
 from remembrancer.domain.problems import Problem
 from remembrancer.store.database import Row, Unit
+from remembrancer.store.erasure import SUBJECTS
 from remembrancer.store.vectors import vector_text
 
 if TYPE_CHECKING:
@@ -404,10 +405,21 @@ def touched(
     unit: Unit, attempt_ids: Sequence[UUID], memory_ids: Sequence[UUID], occurrence_ids: Sequence[UUID]
 ) -> list[Row]:
     """These attempts, and those that hold or were shown what is erased: its bytes, its ids, names that nothing else
-    brings; {attempt_id, data_subjects} in a fixed order. Call before the rows are gone."""
+    brings; {attempt_id, data_subjects, on_legal_hold} in a fixed order. One is held with the memories that it
+    brought. Call before the rows are gone."""
     return unit.rows(
-        """
-        select a.attempt_id, a.data_subjects from attempt a
+        f"""
+        select a.attempt_id, a.data_subjects || brought.subjects as data_subjects, brought.on_legal_hold
+        from attempt a
+        cross join lateral (
+          select coalesce(array_agg(s.subject) filter (where s.subject is not null), '{{}}') as subjects,
+                 coalesce(bool_or(exists (
+                   select from legal_hold l where l.tenant_id = m.tenant_id and l.memory_id = m.memory_id
+                     and l.released_at is null)), false) as on_legal_hold
+          from memory m left join lateral ({SUBJECTS}) as s (subject) on true
+          where m.tenant_id = a.tenant_id and m.memory_id = any (a.refs)
+            and exists (select from occurrence o where o.tenant_id = m.tenant_id and o.memory_id = m.memory_id
+                        and o.correlation_id = a.correlation_id)) brought
         where a.tenant_id = %(tenant)s and a.state <> 'erased' and a.attempt_id = any (array(
           select unnest(%(attempts)s::uuid[])
           union

@@ -11,13 +11,14 @@ from remembrancer.store.database import Row, Unit
 _BY_MEMORY = ("support", "mention", "passage", "occurrence", "hold_out", "memory_version")
 
 # Whom a memory `m` is about: by itself, and by what any of its submissions says.
-_SUBJECTS = """
+SUBJECTS = """
   select unnest(m.data_subjects)
   union all
   select unnest(b.data_subjects) from submission b where b.tenant_id = m.tenant_id and b.memory_id = m.memory_id
   union all
   select unnest(o.data_subjects) from occurrence o where o.tenant_id = m.tenant_id and o.memory_id = m.memory_id
 """
+"""Of a memory (alias m): what it, its evidence and its further submissions name."""
 
 
 def find(unit: Unit, memory_ids: Sequence[UUID]) -> list[Row]:
@@ -27,7 +28,7 @@ def find(unit: Unit, memory_ids: Sequence[UUID]) -> list[Row]:
     """
     return unit.rows(
         f"""
-        select m.memory_id, m.space_id, array({_SUBJECTS}) as data_subjects, exists (
+        select m.memory_id, m.space_id, array({SUBJECTS}) as data_subjects, exists (
                  select from legal_hold l where l.tenant_id = m.tenant_id and l.memory_id = m.memory_id
                    and l.released_at is null) as on_legal_hold
         from memory m where m.tenant_id = %(tenant)s and m.memory_id = any (%(ids)s)
@@ -44,7 +45,7 @@ def find_proposals(unit: Unit, proposal_ids: Sequence[UUID]) -> list[Row]:
         select p.proposal_id, p.space_id, array(
                  select jsonb_array_elements_text(coalesce(p.body -> 'data_subjects', '[]'))
                  union all
-                 select s.subject from memory m cross join lateral ({_SUBJECTS}) as s (subject)
+                 select s.subject from memory m cross join lateral ({SUBJECTS}) as s (subject)
                  where m.tenant_id = p.tenant_id and m.memory_id = p.memory_id) as data_subjects,
                exists (select from legal_hold l where l.tenant_id = p.tenant_id and l.memory_id = p.memory_id
                        and l.released_at is null) as on_legal_hold
@@ -59,7 +60,7 @@ def find_occurrences(unit: Unit, occurrence_ids: Sequence[UUID]) -> list[Row]:
     """The same of submissions: {occurrence_id, space_id, data_subjects, on_legal_hold}. One is held with its memory."""
     return unit.rows(
         f"""
-        select o.occurrence_id, o.space_id, array({_SUBJECTS}) as data_subjects,
+        select o.occurrence_id, o.space_id, array({SUBJECTS}) as data_subjects,
                exists (select from legal_hold l where l.tenant_id = o.tenant_id and l.memory_id = o.memory_id
                        and l.released_at is null) as on_legal_hold
         from occurrence o join memory m on m.tenant_id = o.tenant_id and m.memory_id = o.memory_id
