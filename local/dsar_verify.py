@@ -20,11 +20,11 @@ def dsar_verify(
     said = _certificate(certificate)
     broken = audit_verify(export, checkpoints, key)
     digest = certificate_digest(said).hex()
-    rows = [json.loads(line) for line in export.read_text(encoding="utf-8").splitlines() if line.strip()]
+    rows = [json.loads(line) for line in _lines(export)]
     witnesses = [
         row for row in rows if row.get("action") == COMPLETED and row.get("target") == said.get("dsar_id")
     ]
-    found = any(json.loads(row["detail"]).get("certificate") == digest for row in witnesses)
+    found = any(_witnessed(row["detail"]) == digest for row in witnesses)
     stood = _stood(rows, said)
     print(f"certificate {digest}: {'witnessed by the chain' if found else 'NOT in the chain'}")
     print(f"chain head it names: {'as exported' if stood else 'NOT as exported'}")
@@ -34,13 +34,29 @@ def dsar_verify(
     return 0 if whole else 1
 
 
+def _lines(path: Path) -> list[str]:
+    """By line feeds alone: a text within a line may hold other separators."""
+    return [line for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+
+
+def _witnessed(detail: str) -> Any:
+    """The digest of the certificate in the detail of a row, which may be forged."""
+    try:
+        said = json.loads(detail)
+    except ValueError:
+        return None
+    return said.get("certificate") if isinstance(said, dict) else None
+
+
 def _certificate(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         said: dict[str, Any] = document.get("certificate", document)
         if not isinstance(said, dict) or said.get("format") != "remembrancer-dsar-certificate-1":
             raise ValueError("another document")
-    except (ValueError, AttributeError):
+        if not {"job_id", "tombstones"} <= said.keys() or not {"seq", "hash"} <= said["chain_head"].keys():
+            raise ValueError("incomplete")
+    except (ValueError, KeyError, AttributeError):
         raise Unverifiable(f"{path}: not a certificate") from None
     return said
 
@@ -54,14 +70,19 @@ def _stood(rows: Sequence[dict[str, Any]], said: dict[str, Any]) -> bool:
 
 def _buried(said: dict[str, Any], files: Sequence[Path]) -> bool:
     """Whether the tombstones of this request give its root; the files may hold others too."""
-    macs = [
-        bytes.fromhex(one["mac"])
-        for path in files
-        for line in path.read_text(encoding="utf-8").splitlines()
-        if line.strip()
-        for one in json.loads(line)["tombstones"]
-        if one["job_id"] == said["job_id"]
-    ]
+    macs = [mac for path in files for mac in _macs(path, said["job_id"])]
     agrees: bool = said["tombstones"] == {"count": len(macs), "root": tombstone_root(macs)}
     print(f"tombstones: {len(macs)}, {'as certified' if agrees else 'NOT as certified'}")
     return agrees
+
+
+def _macs(path: Path, job_id: str) -> list[bytes]:
+    try:
+        return [
+            bytes.fromhex(one["mac"])
+            for line in _lines(path)
+            for one in json.loads(line)["tombstones"]
+            if one["job_id"] == job_id
+        ]
+    except (ValueError, KeyError, TypeError):
+        raise Unverifiable(f"{path}: lists no tombstones") from None
