@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import importlib
+import json
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,7 +18,7 @@ from remembrancer.flows.ingest import ingest
 from remembrancer.flows.sweep import sweep
 from tests.integration.probe import QuickEmbedder, call_of, scratch_world
 from tests.integration.trust.erasing import done, dsar, race, with_bucket, work
-from tests.integration.world import ADMIN, AGENT, AUDITOR, World
+from tests.integration.world import ADMIN, AGENT, AUDITOR, LambdaContext, World, proxy_event, wired
 
 WORKS = [{"subject": "Ana", "predicate": "works_at", "object": "Globex"}]
 
@@ -112,3 +115,13 @@ def test_an_alert_that_nobody_took_is_not_kept_for_ever(world: World) -> None:
     assert sweep(world.services("sweep"))["outbox"] == 0
     world.sql(given_up % (8, alert["delivery_id"]))
     assert sweep(world.services("sweep"))["outbox"] == 1
+
+
+def test_a_signed_body_that_came_encoded_keeps_its_bytes(world: World) -> None:
+    path, text = "/v1/settings", json.dumps({"four_eyes": True}, indent=1)
+    headers = {"Content-Type": "application/json"} | world.sign("PATCH", path, text)
+    event = proxy_event(ADMIN, "PATCH", path, path, base64.b64encode(text.encode()).decode(), headers)
+    with wired(world, "admin"):
+        handler = importlib.import_module("functions.admin.handler").handler
+        reply = handler({**event, "isBase64Encoded": True}, LambdaContext("admin"))
+    assert reply["statusCode"] == 200, reply["body"]

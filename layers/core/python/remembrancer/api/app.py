@@ -6,6 +6,7 @@ route that the manifest does not give this function cannot be registered.
 
 from __future__ import annotations
 
+import base64
 import functools
 import json
 import re
@@ -315,9 +316,10 @@ def _readable(event: dict[str, Any]) -> dict[str, Any]:
             raise Problem("malformed_request", [FieldError("", "missing", "A JSON body is required.")])
     if not event.get("isBase64Encoded"):
         return event
-    # Parsed twice, on the rare path of a client behind something that encodes: once here for its bytes.
-    parsed = parse_body(body or "", is_base64=True, names=FIELD_NAMES)
-    return {**event, "body": to_json(parsed), "isBase64Encoded": False}
+    # Parsed twice, on the rare path of a client behind something that encodes: once here for its bytes, which stay as
+    # they are, since they may be signed.
+    parse_body(body or "", is_base64=True, names=FIELD_NAMES)
+    return {**event, "body": base64.b64decode(body or "").decode(), "isBase64Encoded": False}
 
 
 def _headers(event: Mapping[str, Any]) -> dict[str, str]:
