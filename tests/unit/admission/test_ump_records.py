@@ -160,6 +160,9 @@ def test_silence_does_not_publish(scope: dict[str, Any], space: str) -> None:
             "/time",
         ),
         ({"lifecycle": {"status": "tombstoned"}}, "tombstoned", "/lifecycle/status"),
+        ({"lifecycle": {"status": "candidate"}}, "not_active", "/lifecycle/status"),
+        ({"lifecycle": {"status": ["active"]}}, "not_active", "/lifecycle/status"),
+        ({"superseded_by": ["urn:ump:x"]}, "superseded", "/superseded_by"),
         ({"lifecycle": {"decay": 10**30}}, "invalid_time", "/lifecycle/decay"),
         ({"lifecycle": []}, "wrong_type", "/lifecycle"),
     ],
@@ -185,6 +188,38 @@ def test_the_error_never_holds_the_value() -> None:
 def test_a_clock_slightly_ahead_is_forgiven() -> None:
     late = (NOW + timedelta(minutes=4)).isoformat()
     assert from_ump(record(time={"observed": late}), NOW).request.observed_at == NOW + timedelta(minutes=4)
+
+
+@pytest.mark.parametrize("decay", [86_400, 0, -1, "half_life:P90D"])
+def test_a_decay_that_is_no_instant_does_not_end_the_memory(decay: Any) -> None:
+    read = from_ump(record(lifecycle={"decay": decay, "status": "active"}, superseded_by=[]), NOW)
+    assert read.request.expires_at is None and "decay_ignored" in read.notes
+
+
+@pytest.mark.parametrize(
+    ("retention", "days"),
+    [("P365D", 365), ("P2W", 14), ("P1M", 30), ("P1Y", 365), ("PT24H", 1), ("P1DT24H", 2)],
+)
+def test_consent_to_keep_ends(retention: str, days: int) -> None:
+    """The clock starts when the record was made, not when it was imported."""
+    created = NOW - timedelta(days=10)
+    read = from_ump(
+        record(lifecycle={}, time={"created": created.isoformat()}, consent={"retention": retention}), NOW
+    )
+    assert read.request.expires_at == created + timedelta(days=days)
+
+
+def test_the_earlier_of_decay_and_consent_wins() -> None:
+    soon, late = NOW + timedelta(days=5), NOW + timedelta(days=500)
+    for decay, expected in ((soon, soon), (late, NOW + timedelta(days=30))):
+        given = record(lifecycle={"decay": decay.isoformat()}, time={}, consent={"retention": "P30D"})
+        assert from_ump(given, NOW).request.expires_at == expected
+
+
+@pytest.mark.parametrize("retention", ["P", "PT", "P1DT", "a year", 5, [], "P٣D"])
+def test_a_retention_that_is_no_duration_is_told(retention: Any) -> None:
+    read = from_ump(record(lifecycle={}, consent={"retention": retention}), NOW)
+    assert read.request.expires_at is None and "retention_ignored" in read.notes
 
 
 def test_version_0_1_of_other_servers() -> None:

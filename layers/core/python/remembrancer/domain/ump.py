@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -32,6 +33,8 @@ ErrorCode = Literal[
     "invalid_time",
     "time_in_future",
     "tombstoned",
+    "not_active",
+    "superseded",
     "invalid",
 ]
 
@@ -56,6 +59,13 @@ _TO_UMP = {
 }
 _VISIBILITIES = frozenset({"private", "shared", "public", "team", "team_shared"})
 _CLAIMS = ("provenance", "consent")
+_FIRST_INSTANT = 10**9
+"""Unix seconds below this (2001) are a number of seconds and no instant: read as one, the memory is over at once."""
+_DURATION = re.compile(
+    r"P(?=\d|T\d)(?:(\d{1,4})Y)?(?:(\d{1,5})M)?(?:(\d{1,5})W)?(?:(\d{1,6})D)?"
+    r"(?:T(?=\d)(?:(\d{1,8})H)?(?:(\d{1,9})M)?(?:(\d{1,10})S)?)?",
+    re.ASCII,
+)
 _MAX_CLAIM_NODES = 200
 _MAX_CLAIM_CHARACTERS = 4_096
 
@@ -75,7 +85,7 @@ class UmpImport:
 
     `claimed` holds what the record said of itself and nobody checked: id, owner, kind, created, confidence,
     salience, provenance, consent. `notes` say what was not taken over: id_recomputed, owner_ignored,
-    integrity_not_checked, decay_ignored, provenance_dropped, consent_dropped.
+    integrity_not_checked, decay_ignored, retention_ignored, provenance_dropped, consent_dropped.
     """
 
     request: IngestRequest
@@ -109,15 +119,16 @@ def from_ump(record: Any, now: datetime, domain: str | None = None) -> UmpImport
     content = body.get("text")
     if not isinstance(content, str):
         raise UmpRecordError("missing" if content is None else "wrong_type", "/body/text")
-    if lifecycle.get("status") == "tombstoned":
-        raise UmpRecordError("tombstoned", "/lifecycle/status")
+    _believed(record, lifecycle)
     notes: list[str] = []
     created = _instant(time, "created", version)
     observed = _instant(time, "observed", version)
     for name, at in (("created", created), ("observed", observed)):
         if at is not None and at > now + CLOCK_SKEW:
             raise UmpRecordError("time_in_future", f"/time/{name}")
-    expires = _decay(lifecycle, extra, version, notes)
+    expires = _earliest(
+        _decay(lifecycle, extra, version, notes), _retention(record.get("consent"), created or now, notes)
+    )
     fields = {
         "content": content,
         "title": _text(extra, "title", "/body/structured"),
@@ -232,6 +243,40 @@ def _space(scope: Mapping[str, Any], extra: Mapping[str, Any]) -> str:
     return "private" if visibility == "private" else "team_shared"
 
 
+def _believed(record: Mapping[str, Any], lifecycle: Mapping[str, Any]) -> None:
+    """Raises UmpRecordError for what its sender does not believe: a candidate, what was forgotten or replaced."""
+    status = lifecycle.get("status", "active")
+    if status == "tombstoned":
+        raise UmpRecordError("tombstoned", "/lifecycle/status")
+    if status not in (None, "active"):
+        raise UmpRecordError("not_active", "/lifecycle/status")
+    if record.get("superseded_by"):
+        raise UmpRecordError("superseded", "/superseded_by")
+
+
+def _retention(consent: Any, since: datetime, notes: list[str]) -> datetime | None:
+    """The end of the longest time to keep, an ISO 8601 duration (SPEC.md section 2.7); months of 30, years of 365
+    days, since a shorter time is the safe reading."""
+    said = consent.get("retention") if isinstance(consent, dict) else None
+    if said is None:
+        return None
+    match = _DURATION.fullmatch(said) if isinstance(said, str) else None
+    if match is None:
+        notes.append("retention_ignored")
+        return None
+    years, months, weeks, days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    try:
+        return since + timedelta(
+            days=365 * years + 30 * months + 7 * weeks + days, hours=hours, minutes=minutes, seconds=seconds
+        )
+    except OverflowError:
+        return None  # as good as for ever
+
+
+def _earliest(*instants: datetime | None) -> datetime | None:
+    return min((at for at in instants if at is not None), default=None)
+
+
 def _decay(
     lifecycle: Mapping[str, Any], extra: Mapping[str, Any], version: Version, notes: list[str]
 ) -> datetime | None:
@@ -243,7 +288,7 @@ def _decay(
         decay = decay.get("expires_at")
     if isinstance(decay, str) and decay[:1].isdigit():
         return _instant({"decay": decay}, "decay", version, "/lifecycle")
-    if isinstance(decay, int) and not isinstance(decay, bool):
+    if isinstance(decay, int) and not isinstance(decay, bool) and decay >= _FIRST_INSTANT:
         return _from_seconds(decay, "/lifecycle/decay")
     notes.append("decay_ignored")
     return None
