@@ -25,10 +25,7 @@ def retract(services: Services, call: Call, memory: str, request: RetractRequest
         if request.undo:
             if row["superseded_at"] is None or row["superseded_by"] is not None:
                 raise Problem("invalid_target", [FieldError("/undo", "not_retracted", "it is not retracted")])
-            if curation.is_said_again(unit, row):
-                raise Problem(
-                    "invalid_target", [FieldError("/undo", "duplicate", "the text is a live memory")]
-                )
+            _said_once(unit, row, "/undo")
             curation.restore(unit, row)
             return {"status": "restored", "version": row["version"] + 1}
         _must_be_current(row)
@@ -44,10 +41,12 @@ def renew(services: Services, call: Call, memory: str, request: RenewRequest) ->
 
     def work(unit: Unit, row: Row) -> dict[str, Any]:
         _must_be_current(row)
-        days = unit.principal.settings.retention.model_dump()[row["kind"]]
-        expires_at = request.expires_at or unit.now + timedelta(days=days)
+        days = timedelta(days=unit.principal.settings.retention.model_dump()[row["kind"]])
+        expires_at = request.expires_at or unit.now + days
         if expires_at <= unit.now:
             raise Problem("invalid_input", [FieldError("/expires_at", "past", "is over already")])
+        if (row["expires_at"] or row["created_at"] + days) <= unit.now:
+            _said_once(unit, row, "")
         version = curation.renew(unit, row, expires_at)
         return {"status": "renewed", "version": version, "expires_at": instant(expires_at)}
 
@@ -159,6 +158,13 @@ def _lock(unit: Unit, memory_id: UUID, *, alone: bool) -> Row:
     if row is None or row["held_for"]:
         raise Problem("not_found")
     return row
+
+
+def _said_once(unit: Unit, row: Row, pointer: str) -> None:
+    """Raises Problem invalid_target when the text of what would be live again was sent again meanwhile, and is."""
+    memories.lock(unit, "content", [row["dedup_key"]])
+    if curation.is_said_again(unit, row):
+        raise Problem("invalid_target", [FieldError(pointer, "duplicate", "the text is a live memory")])
 
 
 def _must_be_current(row: Row) -> None:
