@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from remembrancer.domain.requests import (
     MAX_CONTENT,
+    MAX_RECORDS,
     Closed,
     Domain,
     Instant,
@@ -21,8 +22,6 @@ from remembrancer.domain.requests import (
     not_blank,
 )
 from remembrancer.domain.tenant_settings import Days, Kind, Space
-
-MAX_RECORDS = 5_000
 
 Content = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CONTENT), AfterValidator(not_blank)]
 SourceUri = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]

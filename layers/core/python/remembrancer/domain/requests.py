@@ -36,6 +36,8 @@ from remembrancer.domain.tenant_settings import (
 from remembrancer.domain.values import canonical_value
 
 MAX_CONTENT = 1_000_000
+MAX_RECORDS = 5_000
+"""Records, blocks or parts of one import."""
 MAX_PROPOSAL_CONTENT = 2_000
 MAX_SOURCE_PROMPT_BYTES = 2_048
 MAX_NAME_KEY_BYTES = 1_000

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from remembrancer.domain.import_requests import MAX_RECORDS, BlocksRequest
+from remembrancer.domain.import_requests import BlocksRequest
 from remembrancer.domain.memory_blocks import MemoryBlock, parse_memory_blocks
 from remembrancer.domain.problems import FieldError, Problem
-from remembrancer.domain.requests import IngestRequest
+from remembrancer.domain.requests import MAX_RECORDS, IngestRequest
 from remembrancer.flows.batch import writable_space
 from remembrancer.flows.context import Call, Services
 from remembrancer.flows.keyed import Answer, keyed

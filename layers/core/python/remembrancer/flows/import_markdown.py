@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from remembrancer.domain.import_requests import MAX_RECORDS, MarkdownRequest
+from remembrancer.domain.import_requests import MarkdownRequest
 from remembrancer.domain.markdown import MarkdownChunk, chunk_markdown
 from remembrancer.domain.pii import scan_pii
 from remembrancer.domain.problems import FieldError, Problem
-from remembrancer.domain.requests import IngestRequest
+from remembrancer.domain.requests import MAX_RECORDS, IngestRequest
 from remembrancer.domain.screen import Verdict
 from remembrancer.flows import gate
 from remembrancer.flows.batch import Item, Part, writable_space

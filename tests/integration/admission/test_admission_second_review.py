@@ -1,0 +1,34 @@
+"""Faults that a second independent reviewer found on the paths of direct admission."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.integration.world import AGENT, REVIEWER, World
+
+
+def test_renewing_a_decayed_memory_makes_no_second_live_copy(world: World) -> None:
+    old = world.ingest("Zelda keeps bees.", expires_at="2020-01-01T00:00:00Z")["memory_id"]
+    new = world.ingest("Zelda keeps bees.")["memory_id"]
+    assert old != new
+    renewed = world.call(AGENT, "POST", f"/v1/memories/{old}/renew", {"version": 1})
+    assert (renewed.status, renewed.code) == (422, "invalid_target"), renewed.text
+    assert world.ingest("Zelda keeps bees.")["memory_id"] == new
+    assert world.call(AGENT, "POST", f"/v1/memories/{new}/renew", {"version": 1}).status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/ingest/ump", {"records": [{"body": {"text": "x"}}] * 5_001}),
+        ("/v1/ingest/memory", {"content": "".join(f"## [{n}]\nb{n}\n" for n in range(5_001))}),
+        ("/v1/ingest/markdown", {"content": "".join(f"# {n}\nb{n}\n" for n in range(5_001))}),
+    ],
+)
+def test_more_records_than_an_import_takes_are_one_answer(
+    world: World, path: str, body: dict[str, Any]
+) -> None:
+    reply = world.call(AGENT, "POST", path, body)
+    assert (reply.status, reply.code) == (413, "input_budget_exceeded"), reply.text[:300]
