@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from tests.integration.world import AGENT, REVIEWER, World
+from tests.integration.world import AGENT, World
 
 
 def test_renewing_a_decayed_memory_makes_no_second_live_copy(world: World) -> None:
@@ -32,3 +33,23 @@ def test_more_records_than_an_import_takes_are_one_answer(
 ) -> None:
     reply = world.call(AGENT, "POST", path, body)
     assert (reply.status, reply.code) == (413, "input_budget_exceeded"), reply.text[:300]
+
+
+def test_a_writer_that_began_earlier_and_waited_closes_nothing_before_it_was_opened(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each version opens where the one before it closes, whatever the order of the transactions' beginnings."""
+    said = {"subject": "Ulla", "predicate": "works_at", "object": "Quay"}
+    ids = set()
+    for n, behind in enumerate((0, 5, 10, 2)):
+        instant = datetime.now(UTC) - timedelta(seconds=behind)
+        monkeypatch.setattr(world.services("ingest").database, "_clock", lambda instant=instant: instant)
+        made = world.ingest(
+            f"Ulla is at the quay, {n}.", relations=[{**said, "valid_from": f"20{10 + n}-01-01T00:00:00Z"}]
+        )
+        ids |= set(made["relationship_ids"])
+    [relationship] = ids
+    versions = world.call(AGENT, "GET", f"/v1/relationships/{relationship}/history").json["versions"]
+    opened = [version["created_at"] for version in versions]
+    assert opened == sorted(opened)
+    assert [version["superseded_at"] for version in versions] == [*opened[1:], None]

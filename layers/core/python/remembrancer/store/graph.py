@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -296,6 +297,7 @@ class _Current:
     relationship_id: UUID
     version: int
     window: Window
+    created_at: datetime
     row: dict[str, Any] | None = None
 
 
@@ -335,7 +337,7 @@ def _current(unit: Unit, wanted: Mapping[_Key, tuple[Supported, _Edge]]) -> dict
     keys = list(wanted)
     rows = unit.rows(
         """
-        select w.place, r.relationship_id, r.version, r.valid_from, r.valid_to
+        select w.place, r.relationship_id, r.version, r.valid_from, r.valid_to, r.created_at
         from jsonb_to_recordset(%(wanted)s) as w (place int, space_id uuid, owner_id uuid, subject_id uuid,
           predicate_key text, object_id uuid, value_type text, value_canonical text, value_unit text, polarity text)
         cross join lateral (select * from relationship r
@@ -366,7 +368,7 @@ def _current(unit: Unit, wanted: Mapping[_Key, tuple[Supported, _Edge]]) -> dict
     for row in rows:
         window = Window(row["valid_from"], row["valid_to"])
         found.setdefault(keys[row["place"]], []).append(
-            _Current(row["relationship_id"], row["version"], window)
+            _Current(row["relationship_id"], row["version"], window, row["created_at"])
         )
     return found
 
@@ -390,17 +392,20 @@ def _stated(
             return one
     relationship_id = met[0].relationship_id if met else unit.new_id()
     version = met[0].version + 1 if met else 1
+    # A writer that began later may have come first: what it wrote is not closed before it was opened.
+    instant = max([unit.now, *(one.created_at for one in met)])
     for one in met:
         if one.row is None:
             closed.append(
                 {
                     "relationship_id": str(one.relationship_id),
                     "version": one.version,
+                    "superseded_at": str(instant),
                     "superseded_by": str(relationship_id),
                 }
             )
         else:  # stated in this very transaction: it is born closed
-            one.row |= {"superseded_at": str(unit.now), "superseded_by": str(relationship_id)}
+            one.row |= {"superseded_at": str(instant), "superseded_by": str(relationship_id)}
         held.remove(one)
     row = {
         "relationship_id": str(relationship_id),
@@ -411,9 +416,10 @@ def _stated(
         "value_original": edge.value_original,
         "valid_from": None if edge.window.start is None else str(edge.window.start),
         "valid_to": None if edge.window.end is None else str(edge.window.end),
+        "created_at": str(instant),
     }
     inserted.append(row)
-    made = _Current(relationship_id, version, edge.window, row)
+    made = _Current(relationship_id, version, edge.window, instant, row)
     held.append(made)
     return made
 
@@ -438,11 +444,12 @@ def _write_edges(
     if closed:  # before their successors come: a relationship has one current version
         unit.run(
             """
-            update relationship r set superseded_at = %(now)s, superseded_by = c.superseded_by
-            from jsonb_to_recordset(%(closed)s) as c (relationship_id uuid, version int, superseded_by uuid)
+            update relationship r set superseded_at = c.superseded_at, superseded_by = c.superseded_by
+            from jsonb_to_recordset(%(closed)s) as c (relationship_id uuid, version int, superseded_at timestamptz,
+              superseded_by uuid)
             where r.tenant_id = %(tenant)s and r.relationship_id = c.relationship_id and r.version = c.version
             """,
-            {"now": unit.now, "tenant": unit.tenant_id, "closed": Jsonb(closed)},
+            {"tenant": unit.tenant_id, "closed": Jsonb(closed)},
         )
     unit.run(
         """
@@ -451,12 +458,12 @@ def _write_edges(
             object_id, value_type, value_canonical, value_original, value_unit, polarity, valid_from, valid_to,
             created_at, superseded_at, superseded_by)
           select %(tenant)s, relationship_id, version, space_id, owner_id, subject_id, predicate_key, object_id,
-            value_type, value_canonical, value_original, value_unit, polarity, valid_from, valid_to, %(now)s,
+            value_type, value_canonical, value_original, value_unit, polarity, valid_from, valid_to, created_at,
             superseded_at, superseded_by
           from jsonb_to_recordset(%(inserted)s) as i (relationship_id uuid, version int, space_id uuid,
             owner_id uuid, subject_id uuid, predicate_key text, object_id uuid, value_type text,
             value_canonical text, value_original text, value_unit text, polarity text, valid_from timestamptz,
-            valid_to timestamptz, superseded_at timestamptz, superseded_by uuid)
+            valid_to timestamptz, created_at timestamptz, superseded_at timestamptz, superseded_by uuid)
         )
         insert into support (tenant_id, support_id, space_id, relationship_id, version, memory_id, occurrence_id)
         select %(tenant)s, support_id, space_id, relationship_id, version, memory_id, occurrence_id
@@ -466,7 +473,6 @@ def _write_edges(
         """,
         {
             "tenant": unit.tenant_id,
-            "now": unit.now,
             "inserted": Jsonb(inserted),
             "supports": Jsonb(supports),
         },

@@ -35,7 +35,7 @@ def retire(unit: Unit, parts: Sequence[tuple[UUID, int, UUID | None]]) -> None:
     believed supports any more. The bytes stay."""
     unit.run_many(
         """
-        update memory_version set superseded_at = %(now)s, superseded_by = %(successor)s
+        update memory_version set superseded_at = greatest(%(now)s, created_at), superseded_by = %(successor)s
         where tenant_id = %(tenant)s and memory_id = %(id)s and version = %(version)s and superseded_at is null
         """,
         [
