@@ -113,7 +113,7 @@ def link(text: str, title: str | None, reference: datetime | None) -> Links:
     return Links(tuple(found.entities.values()), tuple(found.triples.values()), found.truncated)
 
 
-_PARSER = MarkdownIt("commonmark").enable("table").disable("reference")
+_PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("reference")
 _WIKILINK = re.compile(r"\[\[([^\[\]|\n]{1,200})(?:\|([^\[\]|\n]{1,200}))?\]\]")
 _RELATION = re.compile(r"\s*([^:]{1,64}?)\s*::\s*(.{1,130}?)\s*")
 
@@ -131,12 +131,13 @@ def _inlines(text: str) -> Iterator[tuple[bool, MarkdownToken]]:
 
 
 def _plain(inline: MarkdownToken) -> str:
-    """The text without markup; of a wikilink what a reader sees."""
-    parts = [
-        "\n" if child.type in ("softbreak", "hardbreak") else child.content
-        for child in inline.children or ()
-        if child.type in ("text", "code_inline", "softbreak", "hardbreak")
-    ]
+    """The text without markup and without what is struck out; of a wikilink what a reader sees."""
+    parts = []
+    struck = 0
+    for child in inline.children or ():
+        struck += {"s_open": 1, "s_close": -1}.get(child.type, 0)
+        if not struck and child.type in ("text", "code_inline", "softbreak", "hardbreak"):
+            parts.append("\n" if child.type in ("softbreak", "hardbreak") else child.content)
     return _WIKILINK.sub(_shown, "".join(parts))
 
 
@@ -200,10 +201,33 @@ _ROLES = re.compile(
 )
 
 
+_NOT_SAID = re.compile(
+    r"(?:\b(?:everyone|everybody|everything|nobody|nothing|none|no one|anyone|anybody|all|any)\s+(?:but|except)"
+    r"|\bno|\b(?:example|e\.g\.|i\.e\.|todo|hypothesis|assumption|rumou?r|fiction|joke|myth|wrong|false)\s*[:,]"
+    r"|[\"\u201c\u201e\u00ab\u2018])\s*\Z",
+    re.IGNORECASE,
+)
+"""In front of a statement: it is excepted, an example, or somebody's words, which the text does not make its own."""
+_TAKEN_BACK = re.compile(
+    r",\s*(?:which is (?:false|wrong|untrue|not true)|or so\b|i (?:guess|think|believe|suppose)\b|they say\b"
+    r"|apparently\b|supposedly\b|allegedly\b|maybe\b|perhaps\b|probably\b|not sure\b)",
+    re.IGNORECASE,
+)
+_NEAR = 40
+_NO_NAME = frozenset(
+    re.findall(
+        r"\w+",
+        "all any anybody anyone another both each either even every few half many more most neither no nobody none not"
+        " nothing once only several some such unlike like besides whoever",
+    )
+)
+_NO_OBJECT = _NO_NAME | {"except", "instead", "less", "rather", "than", "whenever"}
+
+
 def _statements(found: _Collector, paragraph: str, reference: datetime | None) -> None:
     for clause in read_clauses(paragraph):
         read = _statement(clause)
-        if read is None:
+        if read is None or _is_qualified(paragraph, clause):
             continue
         subject, predicate, object_, kinds = read
         interval = (
@@ -217,6 +241,12 @@ def _statements(found: _Collector, paragraph: str, reference: datetime | None) -
             found.triple(Triple(left, predicate, right, "+", interval.valid_from, interval.valid_to))
         elif not _FORMER.search(clause.text):
             found.triple(Triple(left, predicate, right, "-" if clause.negative else "+"))
+
+
+def _is_qualified(paragraph: str, clause: Clause) -> bool:
+    before = paragraph[max(0, clause.start - _NEAR) : clause.start]
+    behind = paragraph[clause.end : clause.end + _NEAR]
+    return bool(_NOT_SAID.search(before) or _TAKEN_BACK.search(clause.text) or _TAKEN_BACK.match(behind))
 
 
 def _statement(clause: Clause) -> tuple[str, str, str, tuple[EntityKind, EntityKind]] | None:
@@ -252,6 +282,8 @@ def _between(
     tokens = object_of(clause, rest)
     if not tokens or not any(token.named for token in tokens) or any(token.measure for token in tokens):
         return None
+    if any(token.text.lower() in _NO_OBJECT for token in tokens):
+        return None
     object_ = clause.text[tokens[0].start - clause.start : tokens[-1].end - clause.start]
     return subject, predicate, object_, kinds
 
@@ -262,6 +294,8 @@ def _is_named(clause: Clause) -> bool:
     return (
         0 < len(words) <= 4
         and all(word[:1].isupper() for word in words)
+        and not any(word.lower() in _NO_NAME for word in words)
+        and not set(",()") & set(clause.text[: clause.subject[-1].end - clause.start])
         and not any(word.lower() in lexicon.CLOSED_CLASS for word in words)
         and not clause.first_person
         and words[0].lower() not in ("i", "we", "my", "our")
