@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.world import AGENT, World
+from tests.integration.world import AGENT, REVIEWER, World
 
 
 def test_renewing_a_decayed_memory_makes_no_second_live_copy(world: World) -> None:
@@ -53,3 +53,34 @@ def test_a_writer_that_began_earlier_and_waited_closes_nothing_before_it_was_ope
     opened = [version["created_at"] for version in versions]
     assert opened == sorted(opened)
     assert [version["superseded_at"] for version in versions] == [*opened[1:], None]
+
+
+def test_a_merge_is_known_from_when_it_was_made(world: World) -> None:
+    """As of before it both are apart, with their own names; as of after it there is one, as there is now."""
+    for name in ("Mergo", "Mergus"):
+        world.ingest(
+            f"{name} is here.",
+            entities=[{"name": name, "kind": "person"}],
+            relations=[{"subject": name, "predicate": "knows", "object": "Kunz"}],
+        )
+    ids = {name: named(world, name)[0]["entity_id"] for name in ("Mergo", "Mergus")}
+    before = instant(world)
+    body = {"into": ids["Mergus"]}
+    assert world.call(REVIEWER, "POST", f"/v1/entities/{ids['Mergo']}/merge", body).status == 200
+    after = instant(world)
+    for name in ("Mergo", "Mergus"):
+        [entity] = named(world, name, f"&known_at={before}")
+        assert (entity["entity_id"], entity["name"], entity["aliases"]) == (ids[name], name, [])
+        now = world.call(AGENT, "GET", f"/v1/entities/{ids[name]}").json
+        assert now["aliases"] == ["Mergo"] and len(now["relationships"]) == 1
+        assert named(world, name, f"&known_at={after}") == named(world, name)
+        assert world.call(AGENT, "GET", f"/v1/entities/{ids[name]}?known_at={after}").json == now
+
+
+def named(world: World, name: str, query: str = "") -> list[dict[str, Any]]:
+    return list(world.call(AGENT, "GET", f"/v1/entities?name={name}{query}").json["entities"])
+
+
+def instant(world: World) -> str:
+    [row] = world.sql("select clock_timestamp() as now")
+    return str(row["now"].astimezone(UTC).isoformat().replace("+00:00", "Z"))

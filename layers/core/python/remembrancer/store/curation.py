@@ -157,7 +157,7 @@ def merge(unit: Unit, source: UUID, target: UUID) -> int:
     """
     scope = {"source": source, "target": target, "tenant": unit.tenant_id, "now": unit.now}
     unit.run(
-        "update entity set merged_into = %(target)s"
+        "update entity set merged_into = %(target)s, merged_at = coalesce(merged_at, %(now)s)"
         " where tenant_id = %(tenant)s and (entity_id = %(source)s or merged_into = %(source)s)",
         scope,
     )
@@ -173,8 +173,8 @@ def merge(unit: Unit, source: UUID, target: UUID) -> int:
     # Erasure of the last memory that brought a name takes the name from both.
     unit.run(
         """
-        insert into mention (tenant_id, space_id, memory_id, entity_id, name_key)
-        select tenant_id, space_id, memory_id, %(target)s, name_key from mention
+        insert into mention (tenant_id, space_id, memory_id, entity_id, name_key, merged_at)
+        select tenant_id, space_id, memory_id, %(target)s, name_key, %(now)s from mention
         where tenant_id = %(tenant)s and entity_id = %(source)s
         on conflict do nothing
         """,

@@ -31,12 +31,18 @@ def _supported(known_at: datetime | None) -> str:
         and {visibility.live(known_at=known_at)})"""
 
 
+def _brought(known_at: datetime | None) -> str:
+    """What came to an entity by a merge was not known of it before."""
+    return "true" if known_at is None else "(t.merged_at is null or t.merged_at <= %(known_at)s)"
+
+
 def _mentioned(known_at: datetime | None) -> str:
     """An entity is shown while a memory that may be shown brought its name."""
     return f"""exists (select from mention t
       join memory m on m.tenant_id = t.tenant_id and m.memory_id = t.memory_id
       join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
-      where t.tenant_id = e.tenant_id and t.entity_id = e.entity_id and {visibility.live(known_at=known_at)})"""
+      where t.tenant_id = e.tenant_id and t.entity_id = e.entity_id and {_brought(known_at)}
+        and {visibility.live(known_at=known_at)})"""
 
 
 def _borne(name: str, known_at: datetime | None, *, decayed: bool = False) -> str:
@@ -46,7 +52,7 @@ def _borne(name: str, known_at: datetime | None, *, decayed: bool = False) -> st
       join memory m on m.tenant_id = t.tenant_id and m.memory_id = t.memory_id
       join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
       where t.tenant_id = {name}.tenant_id and t.entity_id = {name}.entity_id and t.name_key = {name}.name_key
-        and {visibility.live(known_at=known_at, decayed=decayed)})"""
+        and {_brought(known_at)} and {visibility.live(known_at=known_at, decayed=decayed)})"""
 
 
 def named(
@@ -69,7 +75,7 @@ def named(
         select n.entity_id, max(length(n.name_key)) as long
         from entity_name n join entity e on e.tenant_id = n.tenant_id and e.entity_id = n.entity_id
         where n.tenant_id = %(tenant)s and n.space_id = any (%(spaces)s::uuid[]) and n.name_key = any (%(keys)s)
-          and (e.merged_into is null or %(known_at)s::timestamptz is not null)
+          and (e.merged_into is null or e.merged_at > %(known_at)s::timestamptz)
           and {_borne("n", known_at, decayed=decayed)}
         group by n.entity_id order by long desc, n.entity_id limit %(limit)s
         """,
@@ -138,7 +144,7 @@ def by_name(unit: Unit, key: str, limit: int, at: datetime | None, known_at: dat
                      and {_borne("n", known_at)} order by n.canonical desc, n.name_key collate "C") as names
         from entity e join entity_name k on k.tenant_id = e.tenant_id and k.entity_id = e.entity_id
         where e.tenant_id = %(tenant)s and e.space_id = any (rem_spaces()) and k.name_key = %(key)s
-          and (e.merged_into is null or %(known_at)s::timestamptz is not null) and {_borne("k", known_at)}
+          and (e.merged_into is null or e.merged_at > %(known_at)s::timestamptz) and {_borne("k", known_at)}
         order by k.canonical desc, e.entity_id limit %(limit)s
         """,
         {"tenant": unit.tenant_id, "key": key, "limit": limit, **_view(unit, at, known_at)},
@@ -159,8 +165,8 @@ def entity(unit: Unit, entity_id: UUID, at: datetime | None, known_at: datetime 
                      and {_borne("n", known_at)} order by n.canonical desc, n.name_key collate "C") as names
         from entity e
         where e.tenant_id = %(tenant)s and e.space_id = any (rem_spaces()) and {_mentioned(known_at)}
-          and e.entity_id = (select case when %(known_at)s::timestamptz is null
-                                      then coalesce(asked.merged_into, asked.entity_id) else asked.entity_id end
+          and e.entity_id = (select case when asked.merged_at > %(known_at)s::timestamptz
+                                      then asked.entity_id else coalesce(asked.merged_into, asked.entity_id) end
                              from entity asked where asked.tenant_id = %(tenant)s and asked.entity_id = %(id)s)
         """,
         {"tenant": unit.tenant_id, "id": entity_id, **_view(unit, at, known_at)},
