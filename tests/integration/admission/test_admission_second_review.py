@@ -77,6 +77,16 @@ def test_a_merge_is_known_from_when_it_was_made(world: World) -> None:
         assert world.call(AGENT, "GET", f"/v1/entities/{ids[name]}?known_at={after}").json == now
 
 
+def test_entities_that_nobody_may_look_at_are_not_said_to_look_alike(world: World) -> None:
+    first = world.ingest("Look one.", entities=[{"name": "Lookalikery", "kind": "person"}])["memory_id"]
+    world.ingest("Look two.", entities=[{"name": "Lookalikerys", "kind": "person"}])
+    [entity] = named(world, "Lookalikery")
+    assert entity["entity_id"] in world.call(REVIEWER, "GET", "/v1/consistency").text
+    assert world.call(AGENT, "POST", f"/v1/memories/{first}/retract", {"version": 1}).status == 200
+    assert world.call(REVIEWER, "GET", f"/v1/entities/{entity['entity_id']}").status == 404
+    assert entity["entity_id"] not in world.call(REVIEWER, "GET", "/v1/consistency").text
+
+
 def named(world: World, name: str, query: str = "") -> list[dict[str, Any]]:
     return list(world.call(AGENT, "GET", f"/v1/entities?name={name}{query}").json["entities"])
 

@@ -70,7 +70,7 @@ TABLES: dict[str, dict[str, str]] = {
         "select insert delete": "job_passage", "insert": "outbox",
     },
     "rem_upkeep": {
-        "select": "conflict entity entity_name hold_out memory memory_version passage space",
+        "select": "conflict entity entity_name hold_out memory memory_version mention passage space",
         "select insert delete": "centroid", "select insert": "report", "insert": "outbox",
     },
     "rem_proposal": {
@@ -143,7 +143,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     "rem_curate": {
         **_KEYED,
         "conflict": "closed_at closed_by status",
-        "entity": "merged_into",
+        "entity": "merged_into merged_at",
         "memory_version": "superseded_at superseded_by",
         "relationship": "superseded_at superseded_by",
     },

@@ -40,7 +40,7 @@ def document(unit: Unit, space_ids: Sequence[UUID], settings: TenantSettings) ->
     newest = consistency.recent(unit, space_ids, settings, COMPARED)
     pairs = consistency.near_duplicates(unit, newest, settings, NEAR, LISTED)
     open_ones = consistency.open_conflicts(unit, space_ids, LISTED)
-    alike = _alike(unit, space_ids)
+    alike = _alike(unit, space_ids, settings)
     return {
         "at": instant(unit.now),
         "compared_passages": len(newest),
@@ -100,13 +100,13 @@ def _upkeep(unit: Unit, settings: TenantSettings) -> tuple[int, bool]:
     return count, True
 
 
-def _alike(unit: Unit, space_ids: Sequence[UUID]) -> list[tuple[UUID, UUID, float]]:
+def _alike(unit: Unit, space_ids: Sequence[UUID], settings: TenantSettings) -> list[tuple[UUID, UUID, float]]:
     shared = [
         (row["entity_id"], row["other_id"], row["score"])
-        for row in consistency.shared_names(unit, space_ids, LISTED)
+        for row in consistency.shared_names(unit, space_ids, settings, LISTED)
     ]
     by_space: dict[UUID, dict[UUID, str]] = {}
-    for row in consistency.names(unit, space_ids, NAMES):
+    for row in consistency.names(unit, space_ids, settings, NAMES):
         by_space.setdefault(row["space_id"], {})[row["entity_id"]] = row["name_key"]
     known = {frozenset(pair[:2]) for pair in shared}
     near = [
