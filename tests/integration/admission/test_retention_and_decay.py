@@ -174,3 +174,19 @@ def test_the_report_counts_what_it_does_not_list(
         decay_report.handler({}, LambdaContext("decay_report"))
     page = next(body.decode() for key, body in bucket.objects.items() if key.endswith(".html"))
     assert "5 memories that recall no longer returns." in page and "The first 2 of 5." in page
+
+
+def test_no_reason_crowds_another_out_of_the_report(
+    world: World, clock: Clock, bucket: Bucket, monkeypatch: Any
+) -> None:
+    from remembrancer.flows import reports
+
+    monkeypatch.setattr(reports, "LISTED", 2)
+    for n in range(3):
+        world.ingest(f"Crowd {n}.", expires_at="2030-01-02T00:00:00Z")
+    by_kind = world.ingest("Crowded out.", kind="episodic")["memory_id"]
+    clock.now = START + timedelta(days=40)
+    with wired(world, "decay_report"):
+        decay_report.handler({}, LambdaContext("decay_report"))
+    page = next(body.decode() for key, body in bucket.objects.items() if key.endswith(".html"))
+    assert by_kind in page and "The first 2 of 3." in page

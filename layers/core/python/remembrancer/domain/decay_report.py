@@ -61,15 +61,15 @@ def _kinds(document: Mapping[str, Any]) -> str:
 
 def _section(title: str, lead: str, rows: Sequence[Mapping[str, Any]], total: int) -> str:
     head = f"<h2>{escape(title)}</h2><p>{escape(lead)}</p>"
+    more = f"<p>The first {len(rows)} of {total}.</p>" if len(rows) < total else ""
     if not rows:
-        return head
+        return head + more
     body = "".join(
         f"<tr><td><code>{escape(row['memory_id'])}</code></td><td>{escape(row['kind'])}</td>"
         f"<td>{escape(row['space'])}</td><td>{escape(_day(row['created_at']))}</td>"
         f"<td>{escape(_day(row['expiry']))}</td><td>{escape(REASONS[row['retention_reason']])}</td></tr>"
         for row in rows
     )
-    more = f"<p>The first {len(rows)} of {total}.</p>" if len(rows) < total else ""
     return (
         f"{head}<table><thead><tr><th scope='col'>Memory</th><th scope='col'>Kind</th><th scope='col'>Space</th>"
         "<th scope='col'>Created</th><th scope='col'>Over</th><th scope='col'>Why</th></tr></thead>"

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from remembrancer.domain.canonical import canonical_json
-from remembrancer.domain.decay_report import to_html
+from remembrancer.domain.decay_report import REASONS, to_html
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.principal import authorize
 from remembrancer.domain.problems import Problem
@@ -21,7 +21,7 @@ from remembrancer.store.database import Row, Unit
 
 AHEAD = timedelta(days=30)
 LISTED = 1_000
-"""Rows that one section of a report lists; its counts are of all."""
+"""Rows that one section of a report, of one reason, lists; its counts are of all."""
 LINK_S = 300
 
 
@@ -142,7 +142,8 @@ def decay_document(unit: Unit, settings: TenantSettings) -> dict[str, Any]:
         "by_kind": by_kind,
         "decayed": [
             _shown(row, "team_shared" if row["space_id"] == shared else "private")
-            for row in retention.decayed(unit, settings, at, None, LISTED)
+            for reason in REASONS
+            for row in retention.decayed(unit, settings, at, None, LISTED, reason)
         ],
         "expiring": [
             _shown(row, "team_shared" if row["space_id"] == shared else "private")

@@ -24,13 +24,19 @@ m.memory_id, m.space_id, m.owner_id, m.kind, m.domain, m.source, m.created_at, v
 
 
 def decayed(
-    unit: Unit, settings: TenantSettings, at: datetime, after: tuple[datetime, UUID] | None, limit: int
+    unit: Unit,
+    settings: TenantSettings,
+    at: datetime,
+    after: tuple[datetime, UUID] | None,
+    limit: int,
+    reason: str | None = None,
 ) -> list[Row]:
     """Memories that are over at `at`, longest first: ids, kinds, dates, `retention_reason`; keyset by
-    (expiry, memory_id)."""
+    (expiry, memory_id). Those of one `reason` when it is given."""
     return unit.rows(
         f"""
         select {_COLUMNS} {_CURRENT} and {visibility.EXPIRY} <= %(at)s
+          and (%(reason)s::text is null or {_REASON} = %(reason)s)
           and (%(after_at)s::timestamptz is null
                or ({visibility.EXPIRY}, m.memory_id) > (%(after_at)s, %(after_id)s))
         order by expiry, m.memory_id limit %(limit)s
@@ -40,6 +46,7 @@ def decayed(
             "after_at": None if after is None else after[0],
             "after_id": None if after is None else after[1],
             "limit": limit,
+            "reason": reason,
             **visibility.view(settings, at),
         },
     )
