@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from tests.integration.admission.conftest import Bucket
 from tests.integration.world import AGENT, REVIEWER, World
 
 
@@ -85,6 +88,23 @@ def test_entities_that_nobody_may_look_at_are_not_said_to_look_alike(world: Worl
     assert world.call(AGENT, "POST", f"/v1/memories/{first}/retract", {"version": 1}).status == 200
     assert world.call(REVIEWER, "GET", f"/v1/entities/{entity['entity_id']}").status == 404
     assert entity["entity_id"] not in world.call(REVIEWER, "GET", "/v1/consistency").text
+
+
+@pytest.mark.xfail(strict=True, reason="a decision: what consent forbids to export leaves with every bundle")
+def test_what_its_consent_forbids_to_export_is_in_no_bundle(
+    world: World, bucket: Bucket, run_job: Callable[..., dict[str, Any]]
+) -> None:
+    """SPEC.md of UMP, section 2.7."""
+    record = {
+        "body": {"text": "Kept at home."},
+        "scope": {"visibility": "shared"},
+        "consent": {"exportable": False},
+    }
+    sent = {"records": [record], "domain": "consented"}
+    assert world.call(AGENT, "POST", "/v1/ingest/ump", sent).status == 201
+    asked = world.call(REVIEWER, "POST", "/v1/export", {"format": "ump", "domains": ["consented"]})
+    assert run_job(asked.json["job_id"], REVIEWER)["status"] == "done"
+    assert [json.loads(line) for line in bucket.objects.popitem()[1].decode().splitlines()] == []
 
 
 def named(world: World, name: str, query: str = "") -> list[dict[str, Any]]:
