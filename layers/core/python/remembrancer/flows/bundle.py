@@ -26,8 +26,8 @@ MEDIA_TYPE = "application/x-ndjson"
 
 
 def write_bundle(services: Services, row: Row) -> None:
-    """One line a memory (more for one with a large graph), as this reader may see it; the object first, then the
-    job's end, audited.
+    """One line a memory (more for one with a large graph), as this reader may see it, but for those that came with a
+    consent that forbids it (counted as `withheld`); the object first, then the job's end, audited.
 
     Raises Problem configuration_invalid without an object store.
     """
@@ -36,18 +36,19 @@ def write_bundle(services: Services, row: Row) -> None:
         raise Problem("configuration_invalid")
     request = ExportRequest.model_validate(row["request"])
     credential = jobs.credential_of(row)
-    lines = services.database.read(credential, lambda unit: list(_lines(unit, request)))
+    lines, withheld = services.database.read(credential, lambda unit: _lines(unit, request))
+    counts = {"records": len(lines), "withheld": withheld}
     key = f"bundles/{row['tenant_id']}/{row['job_id']}.jsonl"
     objects.put(key, "".join(f"{line}\n" for line in lines).encode(), MEDIA_TYPE)
 
     def finish(unit: Unit) -> bool:
         found = jobs.lock(unit, row["job_id"])
         if found is not None:
-            jobs.finish(unit, row["job_id"], result={"records": len(lines)}, object_key=key)
+            jobs.finish(unit, row["job_id"], result=counts, object_key=key)
         unit.audit(
             "exported" if found is not None else "export_given_up",
             format_id("job", row["job_id"]),
-            records=len(lines),
+            **counts,
             pii=unit.principal.sees_pii,
             correlation_id=row["correlation_id"],
         )
@@ -57,22 +58,33 @@ def write_bundle(services: Services, row: Row) -> None:
         objects.delete([key])  # an erasure came between: the bundle may hold what is gone
 
 
-def _lines(unit: Unit, request: ExportRequest) -> Iterator[str]:
+def _lines(unit: Unit, request: ExportRequest) -> tuple[list[str], int]:
+    """And how many memories are withheld."""
     authorize(unit.principal, "review")
     spaces = asked_spaces(unit.principal, request)
     for space_id in spaces:
         authorize(unit.principal, "read", space=space_id)
+    lines: list[str] = []
+    withheld = 0
     after = None
     while True:
         rows = exports.page(unit, spaces, request.domains, request.kinds, after, PAGE)
         graph = exports.graph_of(unit, [row["memory_id"] for row in rows])
         for row in rows:
+            if _is_kept_here(row):
+                withheld += 1
+                continue
             render.reveals(unit, "mem", row)
-            for record in _records(row, graph, unit.principal, request.format):
-                yield canonical_json(record)
+            lines += map(canonical_json, _records(row, graph, unit.principal, request.format))
         if len(rows) < PAGE:
-            return
+            return lines, withheld
         after = rows[-1]["memory_id"]
+
+
+def _is_kept_here(row: Row) -> bool:
+    """Whether the consent that came with it forbids to pass it on (UMP, section 2.7)."""
+    consent = (row["claimed"] or {}).get("consent")
+    return isinstance(consent, dict) and consent.get("exportable") is False
 
 
 def _records(row: Row, graph: Graph, principal: Principal, form: str) -> Iterator[dict[str, Any]]:
