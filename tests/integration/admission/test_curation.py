@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.admission.conftest import reached
+from tests.integration.admission.conftest import markdown, reached
 from tests.integration.world import ADMIN, AGENT, OTHER_AGENT, REVIEWER, Person, Reply, World
 
 
@@ -57,6 +57,18 @@ def test_undo_brings_it_and_its_edges_back(world: World) -> None:
     assert [edge["superseded_at"] is None for edge in edges(world, "Bea")] == [False, True]
     assert act(world, memory, "retract").code == "stale_target"  # the version that was seen is old
     assert act(world, memory, "retract", version=2).status == 200
+
+
+def test_what_a_reviewer_retracts_its_owner_does_not_bring_back(world: World) -> None:
+    memory = world.ingest("Berta works at Umbrella.")["memory_id"]
+    assert act(world, memory, "retract", person=REVIEWER).status == 200
+    assert act(world, memory, "retract", undo=True).code == "forbidden"
+    assert act(world, memory, "retract", person=REVIEWER, undo=True).status == 200
+    # What a new revision retired was not retracted.
+    source = {"source_uri": "notes/berta.md"}
+    [old] = markdown(world, "# Berta\n\nBerta is in.\n", revision="1", **source).json["items"]
+    markdown(world, "# Berta\n\nBerta is out.\n\n# More\n\nBerta sails.\n", revision="2", **source)
+    assert act(world, old["memory_id"], "retract", undo=True).code == "invalid_target"
 
 
 def test_an_edge_that_another_memory_supports_stays(world: World) -> None:

@@ -144,7 +144,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         **_KEYED,
         "conflict": "closed_at closed_by status",
         "entity": "merged_into merged_at",
-        "memory_version": "superseded_at superseded_by",
+        "memory_version": "retracted_by superseded_at superseded_by",
         "relationship": "superseded_at superseded_by",
     },
     "rem_report": _KEYED,

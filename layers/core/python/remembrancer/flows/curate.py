@@ -19,12 +19,15 @@ from remembrancer.store.database import Row, Unit
 
 
 def retract(services: Services, call: Call, memory: str, request: RetractRequest) -> Answer:
-    """200. Nobody is shown it any more, as of now; the bytes stay, and `undo` brings it back."""
+    """200. Nobody is shown it any more, as of now; the bytes stay, and `undo` brings it back: by who retracted it, or a
+    reviewer."""
 
     def work(unit: Unit, row: Row) -> dict[str, Any]:
         if request.undo:
-            if row["superseded_at"] is None or row["superseded_by"] is not None:
+            if row["retracted_by"] is None:
                 raise Problem("invalid_target", [FieldError("/undo", "not_retracted", "it is not retracted")])
+            if row["retracted_by"] != unit.principal.principal_id and not may_change_others(unit.principal):
+                raise Problem("forbidden")
             _said_once(unit, row, "/undo")
             curation.restore(unit, row)
             return {"status": "restored", "version": row["version"] + 1}

@@ -22,7 +22,7 @@ def retract(unit: Unit, row: Row) -> int:
     }
     unit.run(
         """
-        update memory_version set superseded_at = %(now)s
+        update memory_version set superseded_at = %(now)s, retracted_by = %(by)s
         where tenant_id = %(tenant)s and memory_id = %(id)s and version = %(version)s
         """,
         scope,

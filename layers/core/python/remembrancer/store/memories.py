@@ -204,7 +204,7 @@ def get(unit: Unit, memory_id: UUID) -> Row | None:
     return unit.row(
         """
         select m.*, v.version, v.valid_from, v.valid_to, v.created_at as version_created_at, v.superseded_at,
-               v.superseded_by, v.expires_at,
+               v.superseded_by, v.retracted_by, v.expires_at,
                array(select h.reason from hold_out h where h.tenant_id = m.tenant_id and h.memory_id = m.memory_id
                      and h.closed_at is null order by h.opened_at) as held_for
         from memory m
