@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from remembrancer.flows.sweep import sweep
 from tests.integration.probe import QuickEmbedder, patch_settings, public_pem, routes, scratch_world
@@ -107,8 +108,7 @@ def play(world: World) -> None:
         "capabilities": ["admin"],
     }
     nora = done(world.call(ADMIN, "POST", "/v1/principals", principal, signed=True), 201)["principal_id"]
-    assert world.signing is not None
-    key = {"algorithm": "ed25519", "public_key": public_pem(world.signing[1])}
+    key = {"algorithm": "ed25519", "public_key": public_pem(Ed25519PrivateKey.generate())}
     done(world.call(ADMIN, "POST", f"/v1/principals/{nora}/keys", key, signed=True), 201)
     change = {
         "team_grant": "read",

@@ -273,7 +273,7 @@ class _Location:
 def _over_budget(error: Mapping[str, Any]) -> bool:
     """A content of more characters, or a list of more records, than a request may bring: 413, as one of more bytes."""
     most = {"string_too_long": requests.MAX_CONTENT, "too_long": requests.MAX_RECORDS}.get(error["type"])
-    return most is not None and bool(error["ctx"]["max_length"] == most)
+    return most is not None and bool(error.get("ctx", {}).get("max_length") == most)
 
 
 def _field_error(error: Mapping[str, Any]) -> FieldError:
