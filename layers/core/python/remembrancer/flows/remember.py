@@ -118,7 +118,7 @@ def result(services: Services, call: Call, attempt: str) -> Outcome:
 def cancel(services: Services, call: Call, attempt: str, request: CancelRequest) -> Outcome:
     """Call it off before its commit starts: the terminal result then says so.
 
-    Raises Problem not_found, already_decided when it has ended another way or is being committed.
+    Raises Problem not_found, result_erased, already_decided when it has ended another way or is being committed.
     """
     attempt_id = public_id("att", attempt)
 
@@ -131,7 +131,7 @@ def cancel(services: Services, call: Call, attempt: str, request: CancelRequest)
             unit.audit(
                 "remember_cancelled", attempt, reason=request.reason, correlation_id=call.correlation_id
             )
-        elif not _was_cancelled(row):
+        elif row["state"] != "erased" and not _was_cancelled(row):
             raise Problem("already_decided")
         return _outcome(_own(unit, attempt_id))
 
