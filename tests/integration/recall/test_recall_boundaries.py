@@ -9,30 +9,12 @@ from typing import Any
 import pytest
 
 from remembrancer.domain import abstention
-from remembrancer.domain.ids import parse_id
 from remembrancer.domain.sanitize import sanitize_read
 from remembrancer.store import search
+from tests.integration.recall.conftest import hold, raw
 from tests.integration.world import AGENT, READER, World
 
-
-@pytest.fixture(autouse=True)
-def answer_always(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """These tests are about what is shown, not about the decision."""
-    monkeypatch.setattr(abstention, "THRESHOLD", 0.0)
-    yield
-
-
-def hold(world: World, memory_id: str) -> None:
-    world.sql(
-        "insert into hold_out (tenant_id, hold_out_id, memory_id, space_id, reason, opened_at)"
-        " select tenant_id, gen_random_uuid(), memory_id, space_id, 'incident', now() from memory"
-        " where memory_id = (%s)::uuid",
-        raw(memory_id),
-    )
-
-
-def raw(public: str) -> str:
-    return str(parse_id("mem", public))
+pytestmark = pytest.mark.usefixtures("answer_always")
 
 
 def edge(subject: str, predicate: str, target: str, **more: Any) -> list[dict[str, Any]]:

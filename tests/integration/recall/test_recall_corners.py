@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from remembrancer.domain import abstention
-from remembrancer.domain.ids import parse_id
 from remembrancer.store import search
+from tests.integration.recall.conftest import hold
 from tests.integration.world import READER, World
 
-
-@pytest.fixture(autouse=True)
-def answer_always(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """These tests are about what is found and shown, not about the decision."""
-    monkeypatch.setattr(abstention, "THRESHOLD", 0.0)
-    yield
-
-
-def hold(world: World, memory_id: str) -> None:
-    world.sql(
-        "insert into hold_out (tenant_id, hold_out_id, memory_id, space_id, reason, opened_at)"
-        " select tenant_id, gen_random_uuid(), memory_id, space_id, 'incident', now() from memory"
-        " where memory_id = (%s)::uuid",
-        str(parse_id("mem", memory_id)),
-    )
+pytestmark = pytest.mark.usefixtures("answer_always")
 
 
 def verify(world: World, claim: str, **more: Any) -> dict[str, Any]:

@@ -84,9 +84,8 @@ def understand(query: str, now: datetime, *, operators: bool = True) -> Question
 
     def leave_out(match: re.Match[str]) -> str:
         if _UNSPACED.search(match[1]):
-            exclude(
-                phrase_terms(match[1])
-            )  # the run itself, not every pair of its characters, nor each number in it
+            # The run itself, not every pair of its characters, nor each number in it.
+            exclude(phrase_terms(match[1]))
         else:
             exclude([(term,) for term in excluding_terms(match[1])])
         return " "

@@ -231,10 +231,7 @@ def register_key(services: Services, call: Call, principal: str, request: KeyReq
             raise Problem("not_found")
         key_id = f"key_{unit.new_id().hex}"
         usable_from = unit.now + KEY_WAIT
-        if not identity.add_key(unit, principal_id, key_id, request.algorithm, pem, usable_from):
-            raise Problem(
-                "invalid_target", [FieldError("/public_key", "taken", "is or was a key of somebody")]
-            )
+        identity.add_key(unit, principal_id, key_id, request.algorithm, pem, usable_from)
         signed.audit(
             "key_registered", format_id("prin", principal_id), new_key=key_id, algorithm=request.algorithm
         )

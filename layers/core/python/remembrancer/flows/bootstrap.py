@@ -9,7 +9,6 @@ from uuid import UUID
 from pydantic import Field
 
 from remembrancer.domain.ids import format_id
-from remembrancer.domain.problems import Problem
 from remembrancer.domain.requests import Closed, KeyRequest, Name, PrincipalRequest
 from remembrancer.flows.context import Services
 from remembrancer.store import identity
@@ -54,7 +53,6 @@ def _principal(unit: Unit, entry: BootstrapPrincipal) -> Mapping[str, Any]:
     key_ids = []
     for key in entry.keys:
         key_id = f"key_{unit.new_id().hex}"
-        if not identity.add_key(unit, principal_id, key_id, key.algorithm, key.public_key, unit.now):
-            raise Problem("invalid_target")  # of two people with one key nobody could say who signed
+        identity.add_key(unit, principal_id, key_id, key.algorithm, key.public_key, unit.now)
         key_ids.append(key_id)
     return {"principal_id": format_id("prin", principal_id), "name": entry.name, "key_ids": key_ids}

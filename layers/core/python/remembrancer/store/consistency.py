@@ -69,14 +69,6 @@ def open_conflicts(unit: Unit, spaces: Sequence[UUID], limit: int) -> list[Row]:
     )
 
 
-def _seen(entity: str) -> str:
-    """Whether a memory that may be shown brought a name of the entity: of others nobody can tell what they are."""
-    return f"""exists (select from mention t
-      join memory m on m.tenant_id = t.tenant_id and m.memory_id = t.memory_id
-      join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
-      where t.tenant_id = {entity}.tenant_id and t.entity_id = {entity}.entity_id and {visibility.live()})"""
-
-
 def shared_names(unit: Unit, spaces: Sequence[UUID], settings: TenantSettings, limit: int) -> list[Row]:
     """Entities of one space that bear the same name: {entity_id, other_id, score 1.0}."""
     return unit.rows(
@@ -87,7 +79,8 @@ def shared_names(unit: Unit, spaces: Sequence[UUID], settings: TenantSettings, l
                           and b.entity_id > a.entity_id
         join entity e on e.tenant_id = a.tenant_id and e.entity_id = a.entity_id and e.merged_into is null
         join entity f on f.tenant_id = b.tenant_id and f.entity_id = b.entity_id and f.merged_into is null
-        where a.tenant_id = %(tenant)s and a.space_id = any (%(spaces)s) and {_seen("e")} and {_seen("f")}
+        where a.tenant_id = %(tenant)s and a.space_id = any (%(spaces)s) and {visibility.mentioned("e")}
+          and {visibility.mentioned("f")}
         order by 1, 2 limit %(limit)s
         """,
         {
@@ -105,7 +98,7 @@ def names(unit: Unit, spaces: Sequence[UUID], settings: TenantSettings, limit: i
         f"""
         select n.entity_id, n.space_id, n.name_key from entity_name n
         join entity e on e.tenant_id = n.tenant_id and e.entity_id = n.entity_id and e.merged_into is null
-        where n.tenant_id = %(tenant)s and n.space_id = any (%(spaces)s) and n.canonical and {_seen("e")}
+        where n.tenant_id = %(tenant)s and n.space_id = any (%(spaces)s) and n.canonical and {visibility.mentioned("e")}
         order by n.name_key collate "C", n.entity_id limit %(limit)s
         """,
         {

@@ -94,6 +94,8 @@ def restore(unit: Unit, row: Row) -> None:
         """,
         {"tenant": unit.tenant_id, "id": row["memory_id"], "at": row["superseded_at"]},
     )
+    if not closed:
+        return
     unit.run(
         """
         update relationship set superseded_at = %(now)s, superseded_by = relationship_id

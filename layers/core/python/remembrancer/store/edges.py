@@ -26,7 +26,7 @@ def close_unsupported(unit: Unit, memory_ids: Sequence[UUID]) -> int:
         """,
         {"now": unit.now, "tenant": unit.tenant_id, "ids": list(memory_ids)},
     )
-    for edge in _still_said(unit, [row["relationship_id"] for row in closed]):
+    for edge in _still_said(unit, [row["relationship_id"] for row in closed]) if closed else ():
         believe(unit, edge, edge["subject"], edge["object"])
     return len(closed)
 

@@ -31,30 +31,6 @@ def _supported(known_at: datetime | None) -> str:
         and {visibility.live(known_at=known_at)})"""
 
 
-def _brought(known_at: datetime | None) -> str:
-    """What came to an entity by a merge was not known of it before."""
-    return "true" if known_at is None else "(t.merged_at is null or t.merged_at <= %(known_at)s)"
-
-
-def _mentioned(known_at: datetime | None) -> str:
-    """An entity is shown while a memory that may be shown brought its name."""
-    return f"""exists (select from mention t
-      join memory m on m.tenant_id = t.tenant_id and m.memory_id = t.memory_id
-      join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
-      where t.tenant_id = e.tenant_id and t.entity_id = e.entity_id and {_brought(known_at)}
-        and {visibility.live(known_at=known_at)})"""
-
-
-def _borne(name: str, known_at: datetime | None, *, decayed: bool = False) -> str:
-    """Of a row of entity_name (by its alias in the query): the name counts while a memory that may be shown brought
-    it."""
-    return f"""exists (select from mention t
-      join memory m on m.tenant_id = t.tenant_id and m.memory_id = t.memory_id
-      join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
-      where t.tenant_id = {name}.tenant_id and t.entity_id = {name}.entity_id and t.name_key = {name}.name_key
-        and {_brought(known_at)} and {visibility.live(known_at=known_at, decayed=decayed)})"""
-
-
 def named(
     unit: Unit,
     spaces: Sequence[UUID],
@@ -76,7 +52,7 @@ def named(
         from entity_name n join entity e on e.tenant_id = n.tenant_id and e.entity_id = n.entity_id
         where n.tenant_id = %(tenant)s and n.space_id = any (%(spaces)s::uuid[]) and n.name_key = any (%(keys)s)
           and (e.merged_into is null or e.merged_at > %(known_at)s::timestamptz)
-          and {_borne("n", known_at, decayed=decayed)}
+          and {visibility.mentioned("n", named=True, known_at=known_at, decayed=decayed)}
         group by n.entity_id order by long desc, n.entity_id limit %(limit)s
         """,
         {
@@ -141,10 +117,12 @@ def by_name(unit: Unit, key: str, limit: int, at: datetime | None, known_at: dat
         f"""
         select e.entity_id, e.space_id, e.kind, e.created_at,
                array(select n.name from entity_name n where n.tenant_id = e.tenant_id and n.entity_id = e.entity_id
-                     and {_borne("n", known_at)} order by n.canonical desc, n.name_key collate "C") as names
+                     and {visibility.mentioned("n", named=True, known_at=known_at)}
+                       order by n.canonical desc, n.name_key collate "C") as names
         from entity e join entity_name k on k.tenant_id = e.tenant_id and k.entity_id = e.entity_id
         where e.tenant_id = %(tenant)s and e.space_id = any (rem_spaces()) and k.name_key = %(key)s
-          and (e.merged_into is null or e.merged_at > %(known_at)s::timestamptz) and {_borne("k", known_at)}
+          and (e.merged_into is null or e.merged_at > %(known_at)s::timestamptz)
+            and {visibility.mentioned("k", named=True, known_at=known_at)}
         order by k.canonical desc, e.entity_id limit %(limit)s
         """,
         {"tenant": unit.tenant_id, "key": key, "limit": limit, **_view(unit, at, known_at)},
@@ -162,9 +140,11 @@ def entity(unit: Unit, entity_id: UUID, at: datetime | None, known_at: datetime 
         f"""
         select e.entity_id, e.space_id, e.kind, e.created_at,
                array(select n.name from entity_name n where n.tenant_id = e.tenant_id and n.entity_id = e.entity_id
-                     and {_borne("n", known_at)} order by n.canonical desc, n.name_key collate "C") as names
+                     and {visibility.mentioned("n", named=True, known_at=known_at)}
+                       order by n.canonical desc, n.name_key collate "C") as names
         from entity e
-        where e.tenant_id = %(tenant)s and e.space_id = any (rem_spaces()) and {_mentioned(known_at)}
+        where e.tenant_id = %(tenant)s and e.space_id = any (rem_spaces())
+          and {visibility.mentioned("e", known_at=known_at)}
           and e.entity_id = (select case when asked.merged_at > %(known_at)s::timestamptz
                                       then asked.entity_id else coalesce(asked.merged_into, asked.entity_id) end
                              from entity asked where asked.tenant_id = %(tenant)s and asked.entity_id = %(id)s)
@@ -249,12 +229,13 @@ def about(unit: Unit, keys: Sequence[str]) -> list[Row]:
             where s.tenant_id = r.tenant_id and s.relationship_id = r.relationship_id and s.version = r.version
               and {visibility.live()} order by s.memory_id) as memories,
             array(select k.name from entity_name k where k.tenant_id = r.tenant_id and k.entity_id = r.subject_id
-              and k.name_key = any (%(keys)s) and {_borne("k", None)} order by k.name_key collate "C") as called
+              and k.name_key = any (%(keys)s) and {visibility.mentioned("k", named=True)}
+                order by k.name_key collate "C") as called
         from relationship r {_NAMED}
         where r.tenant_id = %(tenant)s and r.space_id = any (rem_spaces())
           and r.subject_id in (select entity_id from entity_name k where k.tenant_id = %(tenant)s
                                and k.space_id = any (rem_spaces()) and k.name_key = any (%(keys)s)
-                               and {_borne("k", None)})
+                               and {visibility.mentioned("k", named=True)})
           and {visibility.live_edge()} and {_supported(None)}
         order by r.relationship_id limit 200
         """,

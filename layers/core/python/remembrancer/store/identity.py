@@ -9,7 +9,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from remembrancer.domain.problems import Problem
+from remembrancer.domain.problems import FieldError, Problem
 from remembrancer.domain.tenant_settings import TenantSettings
 from remembrancer.store.database import Row, Unit
 
@@ -144,8 +144,9 @@ def revoke_keys(unit: Unit, principal_id: UUID, key_ids: Sequence[str]) -> list[
 
 def add_key(
     unit: Unit, principal_id: UUID, key_id: str, algorithm: str, public_key: str, usable_from: datetime
-) -> bool:
-    """False when the tenant knows that key already, whoever holds or held it."""
+) -> None:
+    """Raises Problem invalid_target when the tenant knows that key already, whoever holds or held it: of two people
+    with one key nobody could say who signed."""
     added = unit.run(
         """
         insert into signing_key (tenant_id, key_id, principal_id, algorithm, public_key, registered_at, usable_from)
@@ -162,7 +163,8 @@ def add_key(
             "usable": usable_from,
         },
     )
-    return added == 1
+    if not added:
+        raise Problem("invalid_target", [FieldError("/public_key", "taken", "is or was a key of somebody")])
 
 
 def keys_of(unit: Unit, principal_id: UUID) -> list[Row]:

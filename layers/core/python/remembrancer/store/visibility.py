@@ -17,11 +17,15 @@ join memory m on m.tenant_id = p.tenant_id and m.memory_id = p.memory_id
 join memory_version v on v.tenant_id = p.tenant_id and v.memory_id = p.memory_id
 """
 
-NOT_HELD = """not exists (select from hold_out h where h.tenant_id = m.tenant_id and h.memory_id = m.memory_id
-                                            and h.closed_at is null)"""
-SUCCESSOR = """(select n.memory_id from memory n where n.tenant_id = v.tenant_id and n.memory_id = v.superseded_by
-  and not exists (select from hold_out h where h.tenant_id = n.tenant_id and h.memory_id = n.memory_id
-                  and h.closed_at is null)) as superseded_by"""
+
+def _not_held(memory: str) -> str:
+    return f"""not exists (select from hold_out h where h.tenant_id = {memory}.tenant_id
+                                            and h.memory_id = {memory}.memory_id and h.closed_at is null)"""
+
+
+NOT_HELD = _not_held("m")
+SUCCESSOR = f"""(select n.memory_id from memory n where n.tenant_id = v.tenant_id and n.memory_id = v.superseded_by
+  and {_not_held("n")}) as superseded_by"""
 """A version's successor as a reader may know it: one that is held is not named."""
 _BELIEVED_NOW = "v.superseded_at is null"
 _BELIEVED_THEN = (
@@ -61,6 +65,20 @@ def recallable(*, known_at: datetime | None = None, decayed: bool = False) -> st
       select from support s join relationship r on r.tenant_id = s.tenant_id
         and r.relationship_id = s.relationship_id and r.version = s.version
       where s.tenant_id = m.tenant_id and s.memory_id = m.memory_id and {live_edge(known_at=known_at)}))"""
+
+
+def mentioned(
+    row: str, *, named: bool = False, known_at: datetime | None = None, decayed: bool = False
+) -> str:
+    """Whether a memory that may be shown brought the entity of that row (an alias of entity or entity_name), or just
+    the name of the row when `named`. What came to an entity by a merge was not known of it before."""
+    name = f"and t.name_key = {row}.name_key" if named else ""
+    merged = "" if known_at is None else "and (t.merged_at is null or t.merged_at <= %(known_at)s)"
+    return f"""exists (select from mention t
+      join memory m on m.tenant_id = t.tenant_id and m.memory_id = t.memory_id
+      join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
+      where t.tenant_id = {row}.tenant_id and t.entity_id = {row}.entity_id {name} {merged}
+        and {live(known_at=known_at, decayed=decayed)})"""
 
 
 def seen(memory_id: str, columns: str, visible: str) -> str:
