@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cached_property
 
 from remembrancer.domain.stopwords import is_negation
 from remembrancer.domain.terms import text_terms
@@ -25,10 +25,10 @@ def distinct(texts: Sequence[str], authors: Sequence[str | None], limit: int) ->
     for index, text in enumerate(texts):
         if len(kept) == limit:
             break
-        said = _said(text) if len(text) <= LONG else None
+        said = _Said(text) if len(text) <= LONG else None
         alike = any(
             authors[other] == authors[index]
-            and (text == texts[other] or (said is not None and theirs is not None and _same(said, theirs)))
+            and (text == texts[other] or (said is not None and theirs is not None and said.same(theirs)))
             for other, theirs in kept
         )
         if not alike:
@@ -36,38 +36,35 @@ def distinct(texts: Sequence[str], authors: Sequence[str | None], limit: int) ->
     return [index for index, _ in kept]
 
 
-@dataclass(frozen=True)
 class _Said:
-    terms: frozenset[str]
-    numbers: frozenset[str]
-    words: frozenset[str]
-    names: frozenset[str]
-    """The capitalised ones of the words, folded as they are."""
-    denials: tuple[str, ...]
+    """What a text says, for the comparison with others; its terms are worked out when all else is equal."""
 
+    def __init__(self, text: str) -> None:
+        self._text = text
+        words = _WORD.findall(text)
+        folded = [word.casefold().replace("’", "'") for word in words]
+        self._words = frozenset(folded)
+        # The capitalised ones, folded as they are.
+        self._names = frozenset(low for word, low in zip(words, folded, strict=True) if word[0].isupper())
+        self._denials = sorted("not" if word.endswith("n't") else word for word in folded if is_negation(word))
 
-def _said(text: str) -> _Said:
-    terms = frozenset(text_terms(text).words)
-    words = _WORD.findall(text)
-    folded = [word.casefold().replace("’", "'") for word in words]
-    return _Said(
-        terms,
-        frozenset(term for term in terms if any(c.isdigit() for c in term)),
-        frozenset(folded),
-        frozenset(low for word, low in zip(words, folded, strict=True) if word[0].isupper()),
-        tuple(sorted("not" if word.endswith("n't") else word for word in folded if is_negation(word))),
-    )
+    @cached_property
+    def _terms(self) -> frozenset[str]:
+        return frozenset(text_terms(self._text).words)
 
+    @cached_property
+    def _numbers(self) -> frozenset[str]:
+        return frozenset(term for term in self._terms if any(c.isdigit() for c in term))
 
-def _same(a: _Said, b: _Said) -> bool:
-    return (
-        a.numbers == b.numbers
-        and a.denials == b.denials
-        # A word that begins a sentence here and stands inside one there is no name of its own.
-        and a.names <= b.words
-        and b.names <= a.words
-        and _likeness(a.terms, b.terms) >= ALIKE
-    )
+    def same(self, other: _Said) -> bool:
+        return (
+            self._denials == other._denials
+            # A word that begins a sentence here and stands inside one there is no name of its own.
+            and self._names <= other._words
+            and other._names <= self._words
+            and self._numbers == other._numbers
+            and _likeness(self._terms, other._terms) >= ALIKE
+        )
 
 
 def pack(sizes: Sequence[int], budget: int | None) -> tuple[list[int], int]:

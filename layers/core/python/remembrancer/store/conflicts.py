@@ -50,23 +50,35 @@ def of(
 ) -> dict[UUID, list[Row]]:
     """Open conflicts by memory, from whichever side, with an other side that a recall of this view may bring:
     {conflict_id, other_id, reason, content, pii} (the latter two of the other)."""
-    visible = visibility.recallable(known_at=known_at)
-    found: dict[UUID, list[Row]] = {}
-    for row in unit.rows(
-        f"""
-        select c.*, other.content, other.pii from (
-          select conflict_id, memory_id, other_id, reason from conflict
-          where tenant_id = %(tenant)s and status = 'open' and memory_id = any (%(ids)s)
-          union all
-          select conflict_id, other_id, memory_id, reason from conflict
-          where tenant_id = %(tenant)s and status = 'open' and other_id = any (%(ids)s)
-        ) c
-        cross join lateral {visibility.seen("c.other_id", "m.content, m.pii", visible)} other
-        order by c.conflict_id
+    sides = unit.rows(
+        """
+        select conflict_id, memory_id, other_id, reason from conflict
+        where tenant_id = %(tenant)s and status = 'open' and memory_id = any (%(ids)s)
+        union all
+        select conflict_id, other_id, memory_id, reason from conflict
+        where tenant_id = %(tenant)s and status = 'open' and other_id = any (%(ids)s)
         """,
-        {"tenant": unit.tenant_id, "ids": memory_ids, **view},
-    ):
-        found.setdefault(row["memory_id"], []).append(row)
+        {"tenant": unit.tenant_id, "ids": memory_ids},
+    )
+    if not sides:  # most memories are in no conflict, and to plan the look at the others costs four times this
+        return {}
+    visible = visibility.recallable(known_at=known_at)
+    others = {
+        row["memory_id"]: row
+        for row in unit.rows(
+            f"""
+            select other.* from unnest(%(others)s::uuid[]) as o (id)
+            cross join lateral {visibility.seen("o.id", "m.memory_id, m.content, m.pii", visible)} other
+            """,
+            {"tenant": unit.tenant_id, "others": sorted({row["other_id"] for row in sides}), **view},
+        )
+    }
+    found: dict[UUID, list[Row]] = {}
+    for row in sorted(sides, key=lambda row: row["conflict_id"]):
+        if other := others.get(row["other_id"]):
+            found.setdefault(row["memory_id"], []).append(
+                {**row, "content": other["content"], "pii": other["pii"]}
+            )
     return found
 
 
