@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from functions.migrate import handler as migrate
@@ -35,6 +36,7 @@ from tests.integration.world import (
 )
 
 WORD = "zq5gone"
+NO_KEY = "-----BEGIN PUBLIC KEY-----\n" + "A" * 80 + "\n-----END PUBLIC KEY-----\n"
 
 
 @pytest.fixture
@@ -183,6 +185,32 @@ def test_the_only_admin_is_gone_and_an_operator_makes_another(world: World, tmp_
     again = operate(world, {**event, "subject": ADMIN.subject})
     assert again["principal_id"] == world.principals[ADMIN.name]
     assert world.call(ADMIN, "GET", "/v1/principals").status == 200
+
+
+def operators_event(world: World, action: str, public_key: str) -> dict[str, Any]:
+    key = {"algorithm": "ed25519", "public_key": public_key}
+    who = {"name": "Nora New Admin", "issuer": ISSUER, "subject": "human-new"}
+    if action == "recover_admin":
+        return {"action": action, "tenant_id": world.tenant_id, "key": key, **who}
+    person = {**who, "kind": "human", "capabilities": ["admin"], "team_grant": "write", "keys": [key]}
+    return {"action": action, "tenant": "another", "principals": [person]}
+
+
+@pytest.mark.parametrize("action", ["bootstrap", "recover_admin"])
+def test_a_key_that_an_operator_brings_is_stored_in_its_one_spelling(world: World, action: str) -> None:
+    """Else the same key could be registered again, for somebody else, when written otherwise."""
+    pem = public_pem(Ed25519PrivateKey.generate())
+    operate(world, operators_event(world, action, pem.replace("\n", "\r\n")))
+    assert world.sql("select count(*) as n from signing_key where public_key = %s", pem) == [{"n": 1}]
+
+
+@pytest.mark.parametrize("action", ["bootstrap", "recover_admin"])
+@pytest.mark.parametrize("public_key", [NO_KEY, public_pem(generate_private_key(SECP256R1()))])
+def test_an_operators_key_must_be_one_of_its_algorithm(world: World, action: str, public_key: str) -> None:
+    before = counts(world)
+    with pytest.raises(Problem, match="invalid_input"):
+        operate(world, operators_event(world, action, public_key))
+    assert counts(world) == before
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,9 @@ class _Said:
         self._words = frozenset(folded)
         # The capitalised ones, folded as they are.
         self._names = frozenset(low for word, low in zip(words, folded, strict=True) if word[0].isupper())
-        self._denials = sorted("not" if word.endswith("n't") else word for word in folded if is_negation(word))
+        self._denials = sorted(
+            "not" if word.endswith("n't") else word for word in folded if is_negation(word)
+        )
 
     @cached_property
     def _terms(self) -> frozenset[str]:

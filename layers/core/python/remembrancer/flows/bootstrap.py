@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic import Field
 
+from remembrancer.adapters.signatures import one_spelling
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.requests import Closed, KeyRequest, Name, PrincipalRequest
 from remembrancer.flows.context import Services
@@ -27,7 +28,7 @@ class BootstrapRequest(Closed):
 def bootstrap(services: Services, request: BootstrapRequest) -> dict[str, Any]:
     """Create a tenant with its principals; keys registered here work at once.
 
-    Raises Problem invalid_input when one of the credentials is registered already.
+    Raises Problem invalid_input when one of the credentials is registered already or a key is none of its algorithm.
     """
     tenant_id = services.new_id()
 
@@ -53,6 +54,7 @@ def _principal(unit: Unit, entry: BootstrapPrincipal) -> Mapping[str, Any]:
     key_ids = []
     for key in entry.keys:
         key_id = f"key_{unit.new_id().hex}"
-        identity.add_key(unit, principal_id, key_id, key.algorithm, key.public_key, unit.now)
+        pem = one_spelling(key.algorithm, key.public_key)
+        identity.add_key(unit, principal_id, key_id, key.algorithm, pem, unit.now)
         key_ids.append(key_id)
     return {"principal_id": format_id("prin", principal_id), "name": entry.name, "key_ids": key_ids}

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from pydantic import Field, StringConstraints
 
+from remembrancer.adapters.signatures import one_spelling
 from remembrancer.domain.ids import format_id, parse_id
 from remembrancer.domain.problems import FieldError, Problem
 from remembrancer.domain.requests import Closed, Instant, KeyRequest, Name, PrincipalRequest, PublicId
@@ -170,8 +171,10 @@ def _add_tombstones(unit: Unit, rows: Sequence[dict[str, Any]]) -> int:
 def recover_admin(services: Services, request: RecoverAdminRequest) -> dict[str, Any]:
     """A person who is admin again, with a key that works after KEY_WAIT; everybody is told.
 
-    Who holds the credential already keeps its principal; else one is made.
+    Who holds the credential already keeps its principal; else one is made. Raises Problem invalid_input for a key
+    that is none of its algorithm.
     """
+    pem = one_spelling(request.key.algorithm, request.key.public_key)
 
     def work(unit: Unit) -> dict[str, Any]:
         principal_id = restore.make_admin(unit, request.issuer, request.subject)
@@ -186,9 +189,7 @@ def recover_admin(services: Services, request: RecoverAdminRequest) -> dict[str,
             principal_id = identity.create_principal(unit, **made.model_dump())
         key_id = f"key_{unit.new_id().hex}"
         usable_from: datetime = unit.now + KEY_WAIT
-        identity.add_key(
-            unit, principal_id, key_id, request.key.algorithm, request.key.public_key, usable_from
-        )
+        identity.add_key(unit, principal_id, key_id, request.key.algorithm, pem, usable_from)
         shown = format_id("prin", principal_id)
         unit.audit("admin_recovered", shown, new_key=key_id)
         unit.alert("admin_recovered", shown)

@@ -60,7 +60,9 @@ def of(
         """,
         {"tenant": unit.tenant_id, "ids": memory_ids},
     )
-    if not sides:  # most memories are in no conflict, and to plan the look at the others costs four times this
+    if (
+        not sides
+    ):  # most memories are in no conflict, and to plan the look at the others costs four times this
         return {}
     visible = visibility.recallable(known_at=known_at)
     others = {
