@@ -25,6 +25,8 @@ class Credential:
     groups: frozenset[str]
     text_bytes: int = field(default=0, compare=False)
     """Of the request that came with it, when it carries text to be kept: counted against the day's quota."""
+    principal_id: UUID | None = None
+    """Of work that goes on after its request: whose the credential was then. It works for nobody who has it since."""
 
 
 @dataclass(frozen=True)

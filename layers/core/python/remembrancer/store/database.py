@@ -290,7 +290,7 @@ class Database:
             },
         ).fetchone()
         # The row is read in every transaction, so that a deactivated principal stops at once.
-        if row is None or not row["active"]:
+        if row is None or not row["active"] or credential.principal_id not in (None, row["principal_id"]):
             raise Problem("forbidden")
         principal = Principal(
             tenant_id=row["tenant_id"],

@@ -69,8 +69,14 @@ def create(
 
 
 def credential_of(row: Row) -> Credential:
-    """What the job goes on with; the principal behind it is read again in each transaction."""
-    return Credential(row["issuer"], row["subject"], frozenset(row["scopes"]), frozenset(row["groups"]))
+    """What the job goes on with; the principal behind it is read again in each transaction, and is who asked."""
+    return Credential(
+        row["issuer"],
+        row["subject"],
+        frozenset(row["scopes"]),
+        frozenset(row["groups"]),
+        principal_id=row["principal_id"],
+    )
 
 
 def stage(unit: Unit, job_id: UUID, staged: Sequence[tuple[UUID, Mapping[str, Any]]]) -> None:
