@@ -102,3 +102,41 @@ def test_a_job_works_for_who_asked_and_for_nobody_who_has_their_login_since(
     assert world.sql("select memory_id from memory where title like 'Urn%%'") == []
     assert world.sql("select ordinal from job_item") == []
     assert other.sql(chain, other.tenant_id) == before
+
+
+# What it left, when who asked may not have it any more ------------------------------------------------------
+def change(world: World, person: Person, **body: Any) -> None:
+    done(world.call(ADMIN, "PATCH", f"/v1/principals/{world.principals[person.name]}", body, signed=True))
+
+
+@pytest.mark.parametrize(
+    ("spaces", "lost", "linked"),
+    [
+        (None, {"team_grant": "none"}, False),
+        (["team_shared"], {"team_grant": "none"}, False),
+        (None, {"capabilities": ["reviewer"]}, False),  # `pii` is gone
+        (None, {"capabilities": ["pii"]}, False),
+        (["private"], {"team_grant": "none"}, True),
+        (None, {"team_grant": "read"}, True),
+        (None, {"name": "Rita Renamed"}, True),
+    ],
+)
+def test_a_bundle_is_linked_for_who_may_still_read_what_is_in_it(
+    world: World, bucket: Bucket, spaces: list[str] | None, lost: dict[str, Any], linked: bool
+) -> None:
+    world.ingest("The team's heron is grey; write to " + "ana.lee" + "@" + "post.example.org.")
+    reply = world.call(REVIEWER, "POST", "/v1/export", {"format": "jsonl", "spaces": spaces})
+    run(world, reply)
+    path = f"/v1/jobs/{reply.json['job_id']}"
+    assert done(world.call(REVIEWER, "GET", path))["link"] is not None
+    change(world, REVIEWER, **lost)
+    after = world.call(REVIEWER, "GET", path)
+    assert after.status == (200 if linked else 403), after.text
+    assert ("bucket.test" in after.text) == linked
+
+
+def test_a_bundle_of_who_never_saw_personal_data_is_linked(world: World, bucket: Bucket) -> None:
+    reply = world.call(SECOND_REVIEWER, "POST", "/v1/export", {"format": "ump"})
+    run(world, reply)
+    job = done(world.call(SECOND_REVIEWER, "GET", f"/v1/jobs/{reply.json['job_id']}"))
+    assert job["link"] is not None and job["result"]["pii"] is False

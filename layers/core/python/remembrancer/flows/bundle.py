@@ -36,20 +36,18 @@ def write_bundle(services: Services, row: Row) -> None:
         raise Problem("configuration_invalid")
     request = ExportRequest.model_validate(row["request"])
     credential = jobs.credential_of(row)
-    lines, withheld = services.database.read(credential, lambda unit: _lines(unit, request))
-    counts = {"records": len(lines), "withheld": withheld}
+    lines, held = services.database.read(credential, lambda unit: _lines(unit, request))
     key = f"bundles/{row['tenant_id']}/{row['job_id']}.jsonl"
     objects.put(key, "".join(f"{line}\n" for line in lines).encode(), MEDIA_TYPE)
 
     def finish(unit: Unit) -> bool:
         found = jobs.lock(unit, row["job_id"])
         if found is not None:
-            jobs.finish(unit, row["job_id"], result=counts, object_key=key)
+            jobs.finish(unit, row["job_id"], result=held, object_key=key)
         unit.audit(
             "exported" if found is not None else "export_given_up",
             format_id("job", row["job_id"]),
-            **counts,
-            pii=unit.principal.sees_pii,
+            **held,
             correlation_id=row["correlation_id"],
         )
         return found is not None
@@ -58,12 +56,13 @@ def write_bundle(services: Services, row: Row) -> None:
         objects.delete([key])  # an erasure came between: the bundle may hold what is gone
 
 
-def _lines(unit: Unit, request: ExportRequest) -> tuple[list[str], int]:
-    """And how many memories are withheld."""
-    authorize(unit.principal, "review")
-    spaces = asked_spaces(unit.principal, request)
+def _lines(unit: Unit, request: ExportRequest) -> tuple[list[str], dict[str, Any]]:
+    """And what the bundle holds: {records, withheld, spaces, pii}."""
+    principal = unit.principal
+    authorize(principal, "review")
+    spaces = asked_spaces(principal, request)
     for space_id in spaces:
-        authorize(unit.principal, "read", space=space_id)
+        authorize(principal, "read", space=space_id)
     lines: list[str] = []
     withheld = 0
     after = None
@@ -75,9 +74,14 @@ def _lines(unit: Unit, request: ExportRequest) -> tuple[list[str], int]:
                 withheld += 1
                 continue
             render.reveals(unit, "mem", row)
-            lines += map(canonical_json, _records(row, graph, unit.principal, request.format))
+            lines += map(canonical_json, _records(row, graph, principal, request.format))
         if len(rows) < PAGE:
-            return lines, withheld
+            return lines, {
+                "records": len(lines),
+                "withheld": withheld,
+                "spaces": ["private" if one == principal.private_space else "team_shared" for one in spaces],
+                "pii": principal.sees_pii,
+            }
         after = rows[-1]["memory_id"]
 
 

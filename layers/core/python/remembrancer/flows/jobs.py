@@ -7,8 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from remembrancer.domain.ids import format_id
-from remembrancer.domain.principal import Action, authorize
-from remembrancer.domain.problems import Problem
+from remembrancer.domain.principal import Action, Principal, authorize
+from remembrancer.domain.problems import FieldError, Problem
 from remembrancer.flows.context import Call, Services, public_id
 from remembrancer.flows.instants import instant
 from remembrancer.flows.keyed import Answer, Keyed
@@ -58,7 +58,7 @@ def job_status(services: Services, call: Call, job: str) -> dict[str, Any]:
         over = row["expires_at"] <= unit.now
         link = None
         if row["object_key"] is not None and not over:
-            authorize(unit.principal, _NEEDS[row["kind"]])
+            _may_fetch(unit.principal, row)
             if services.objects is None:
                 raise Problem("configuration_invalid")
             link = services.objects.link(row["object_key"], LINK_S)
@@ -79,3 +79,15 @@ def job_status(services: Services, call: Call, job: str) -> dict[str, Any]:
         }
 
     return services.database.operate(call.credential, look)
+
+
+def _may_fetch(principal: Principal, row: Row) -> None:
+    """Raises Problem forbidden for who may not read any more what lies in the bundle."""
+    authorize(principal, _NEEDS[row["kind"]])
+    if row["kind"] != "export":
+        return
+    for space in row["result"]["spaces"]:
+        space_id = principal.private_space if space == "private" else principal.team_space
+        authorize(principal, "read", space=space_id)
+    if row["result"]["pii"] and not principal.sees_pii:
+        raise Problem("forbidden", [FieldError("", "pii", "holds personal data that is masked for you")])
