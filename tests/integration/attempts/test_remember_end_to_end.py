@@ -55,6 +55,21 @@ def test_a_replay_is_the_same_bytes_and_runs_nothing(world: World, remembering: 
     assert post(world, body).text == first.text
 
 
+@pytest.mark.parametrize(("space", "status"), [("team_shared", 404), ("private", 200)])
+def test_who_lost_the_space_is_shown_no_result_of_it(world: World, space: str, status: int) -> None:
+    """It names what stands there: entities in the spelling of whoever brought them, and whom a name may mean."""
+    body = ada() | {"target_space": space}
+    attempt = post(world, body).json["attempt_id"]
+    grant = "update principal set team_grant = %s where principal_id = %s::uuid"
+    principal = world.principals[AGENT.name].removeprefix("prin_")
+    world.sql(grant, "none", principal)
+    shown = world.call(AGENT, "GET", f"/v1/remember/{attempt}")
+    assert shown.status == status and ("Acme" in shown.text) == (status == 200)
+    assert post(world, body).status == (403 if status == 404 else 200)
+    world.sql(grant, "read", principal)
+    assert world.call(AGENT, "GET", f"/v1/remember/{attempt}").status == 200
+
+
 def test_another_payload_under_the_key_is_a_conflict(world: World) -> None:
     post(world, ada())
     for change in ({"target_space": "private"}, {"evidence": [{"content": "Ada works at Acme. "}]}):

@@ -102,12 +102,16 @@ def remember(services: Services, call: Call, request: RememberRequest, waiting: 
 
 
 def result(services: Services, call: Call, attempt: str) -> Outcome:
-    """The attempt of the caller as it stands. Raises Problem not_found, result_erased."""
+    """The attempt of the caller as it stands. Raises Problem not_found, also for one whose space the caller has lost:
+    a result names what stands there; result_erased."""
     attempt_id = public_id("att", attempt)
 
     def look(unit: Unit) -> Row:
         authorize(unit.principal, "write")
-        return _own(unit, attempt_id)
+        row = _own(unit, attempt_id)
+        if row["target_id"] not in unit.principal.visible_spaces:
+            raise Problem("not_found")
+        return row
 
     row = services.database.read(call.credential, look)
     if _over(row, services.clock()):

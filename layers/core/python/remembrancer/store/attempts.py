@@ -116,7 +116,8 @@ def get(unit: Unit, attempt_id: UUID) -> Row | None:
 def outcome(unit: Unit, attempt_id: UUID) -> Row | None:
     """What a waiter polls, without what the work needs."""
     return unit.row(
-        "select attempt_id, principal_id, chain_id, number, correlation_id, state, status, result, lease_until"
+        "select attempt_id, target_id, principal_id, chain_id, number, correlation_id, state, status, result,"
+        " lease_until"
         " from attempt where tenant_id = %(tenant)s and attempt_id = %(id)s",
         {"tenant": unit.tenant_id, "id": attempt_id},
     )
