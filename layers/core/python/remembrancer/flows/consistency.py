@@ -13,6 +13,7 @@ from remembrancer.domain.principal import authorize
 from remembrancer.domain.tenant_settings import TenantSettings
 from remembrancer.flows.context import Call, Services
 from remembrancer.flows.instants import instant
+from remembrancer.flows.tenants import Walk
 from remembrancer.store import centroids, consistency, reports, spaces
 from remembrancer.store.database import Unit
 
@@ -80,10 +81,15 @@ def upkeep(services: Services) -> dict[str, int]:
     `centroids` counts those that were computed again.
     """
     made = {"centroids": 0, "reports": 0}
+    walk = Walk()
     for tenant_id, settings in services.database.tenants():
-        count, reported = services.database.job(tenant_id, partial(_upkeep, settings=settings), audited=False)
-        made["centroids"] += count
-        made["reports"] += reported
+        with walk.part(tenant_id):
+            count, reported = services.database.job(
+                tenant_id, partial(_upkeep, settings=settings), audited=False
+            )
+            made["centroids"] += count
+            made["reports"] += reported
+    walk.end()
     return made
 
 

@@ -20,6 +20,7 @@ from remembrancer.flows.dsar_certificate import certify
 from remembrancer.flows.jobs import claim
 from remembrancer.flows.selectors import MOST, Selected
 from remembrancer.flows.subject_bundle import write_bundle
+from remembrancer.flows.tenants import Walk
 from remembrancer.store import dsar, erasure, erasure_work, jobs, selection, spaces
 from remembrancer.store.database import Row, Unit
 
@@ -59,8 +60,11 @@ def _give_up(services: Services, tenant_id: UUID | None) -> None:
             _fail(unit, row, "expired")
 
     tenants = [tenant_id] if tenant_id is not None else [one for one, _ in services.database.tenants()]
+    walk = Walk()
     for tenant in tenants:
-        services.database.job(tenant, work, audited=False)
+        with walk.part(tenant):
+            services.database.job(tenant, work, audited=False)
+    walk.end()
 
 
 def _fail(unit: Unit, row: Row, code: str) -> None:

@@ -12,6 +12,7 @@ from remembrancer.domain.problems import FieldError, Problem
 from remembrancer.flows.context import Call, Services, public_id
 from remembrancer.flows.instants import instant
 from remembrancer.flows.keyed import Answer, Keyed
+from remembrancer.flows.tenants import Walk
 from remembrancer.store import jobs
 from remembrancer.store.database import Row, Unit
 
@@ -39,10 +40,13 @@ def claim(
 ) -> Row | None:
     """The named job, or the oldest of any tenant that nobody works on."""
     tenants = [tenant_id] if tenant_id is not None else [t for t, _ in services.database.tenants()]
+    walk = Walk()
     for tenant in tenants:
-        row = services.database.job(tenant, lambda unit: jobs.claim(unit, job_id, kinds), audited=False)
-        if row is not None:
-            return row
+        with walk.part(tenant):
+            row = services.database.job(tenant, lambda unit: jobs.claim(unit, job_id, kinds), audited=False)
+            if row is not None:
+                return row
+    walk.end()
     return None
 
 

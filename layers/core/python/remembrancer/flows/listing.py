@@ -15,6 +15,7 @@ from remembrancer.domain.ids import format_id
 from remembrancer.domain.problems import Problem
 from remembrancer.flows.context import Services
 from remembrancer.flows.instants import instant
+from remembrancer.flows.tenants import Walk
 from remembrancer.store import listings
 from remembrancer.store.database import Row, Unit
 
@@ -33,13 +34,16 @@ def step(services: Services, tenant_id: UUID | None, after: UUID | None) -> dict
     """
     tenants = [tenant for tenant, _ in services.database.tenants() if after is None or tenant > after]
     listed = objects = 0
+    walk = Walk()
     for tenant in sorted(tenants) if tenant_id is None else [tenant_id]:
-        while entries := _write(services, tenant):
-            listed += entries
-            objects += 1
-            if objects == OBJECTS:
-                return {"listed": listed, "objects": objects, "after": _text(after), "more": True}
+        with walk.part(tenant):
+            while entries := _write(services, tenant):
+                listed += entries
+                objects += 1
+                if objects == OBJECTS:
+                    return {"listed": listed, "objects": objects, "after": _text(after), "more": True}
         after = tenant
+    walk.end()
     return {"listed": listed, "objects": objects, "after": None, "more": False}
 
 

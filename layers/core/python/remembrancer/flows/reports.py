@@ -16,6 +16,7 @@ from remembrancer.domain.tenant_settings import TenantSettings
 from remembrancer.flows.context import Call, Services, public_id
 from remembrancer.flows.cursors import Cursors, instant_and_id
 from remembrancer.flows.instants import instant
+from remembrancer.flows.tenants import Walk
 from remembrancer.store import reports, retention
 from remembrancer.store.database import Row, Unit
 
@@ -102,12 +103,17 @@ def get_report(services: Services, call: Call, report: str) -> dict[str, Any]:
 def write_decay_reports(services: Services) -> dict[str, int]:
     """One report a tenant, to the object store and announced; the schedule's work."""
     made = 0
+    walk = Walk()
     for tenant_id, settings in services.database.tenants():
-        report_id = services.new_id()
-        document = services.database.job(tenant_id, partial(decay_document, settings=settings), audited=False)
-        key = store_report(services, tenant_id, report_id, document)
-        services.database.job(tenant_id, _recorder(report_id, document, key))
-        made += 1
+        with walk.part(tenant_id):
+            report_id = services.new_id()
+            document = services.database.job(
+                tenant_id, partial(decay_document, settings=settings), audited=False
+            )
+            key = store_report(services, tenant_id, report_id, document)
+            services.database.job(tenant_id, _recorder(report_id, document, key))
+            made += 1
+    walk.end()
     return {"reports": made}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 from datetime import timedelta
 from functools import partial
@@ -15,6 +16,7 @@ from remembrancer.domain.tenant_settings import TenantSettings
 from remembrancer.flows.context import Services
 from remembrancer.flows.remember_end import abandon
 from remembrancer.flows.review import WARN_SECONDS
+from remembrancer.flows.tenants import Walk
 from remembrancer.store import attempts, dsar, jobs, outbox, pii_reads, proposals, reports
 from remembrancer.store.database import Unit
 
@@ -25,24 +27,35 @@ CLAIM = 100
 def sweep(services: Services) -> dict[str, int]:
     """Rows touched, by kind, over all tenants."""
     total: dict[str, int] = {}
+    walk = Walk()
     for tenant_id, settings in services.database.tenants():
-        for kind, count in _sweep_tenant(services, tenant_id, settings).items():
-            total[kind] = total.get(kind, 0) + count
+        with walk.part(tenant_id):
+            for kind, count in _sweep_tenant(services, tenant_id, settings).items():
+                total[kind] = total.get(kind, 0) + count
+    walk.end()
     return total
 
 
 def claim_alerts(services: Services) -> list[Alert]:
-    """Due alerts of all tenants, at most CLAIM, now ours for a while."""
+    """Due alerts of all tenants, at most CLAIM, now ours for a while. Every tenant has its share first, in any order:
+    however many one of them has, the others' go out too."""
     claimed: list[Alert] = []
-    for tenant_id, _ in services.database.tenants():
-        room = CLAIM - len(claimed)
-        if room == 0:
-            break
-        rows = services.database.job(tenant_id, partial(outbox.claim, limit=room), audited=False)
-        claimed += [
-            Alert(row["delivery_id"], row["tenant_id"], row["kind"], row["target"], row["created_at"])
-            for row in rows
-        ]
+    waiting = [tenant_id for tenant_id, _ in services.database.tenants()]
+    random.shuffle(waiting)
+    share = max(1, CLAIM // max(1, len(waiting)))
+    for most in (share, CLAIM):
+        turn, waiting = waiting, []
+        for tenant_id in turn:
+            room = min(most, CLAIM - len(claimed))
+            if room == 0:
+                break
+            rows = services.database.job(tenant_id, partial(outbox.claim, limit=room), audited=False)
+            claimed += [
+                Alert(row["delivery_id"], row["tenant_id"], row["kind"], row["target"], row["created_at"])
+                for row in rows
+            ]
+            if len(rows) == room:
+                waiting.append(tenant_id)
     if claimed:
         oldest = min(alert.created_at for alert in claimed)
         observability.seconds("OutboxAgeSeconds", (services.clock() - oldest).total_seconds())
