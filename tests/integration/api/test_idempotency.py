@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from remembrancer.domain.ids import parse_id
 from remembrancer.domain.ports import EmbeddingUnavailable
 from remembrancer.domain.problems import Problem
 from remembrancer.domain.requests import IngestRequest
-from remembrancer.flows import gate
+from remembrancer.flows import gate, work
 from remembrancer.flows.ingest import ingest
 from tests.integration.probe import QuickEmbedder, call_of, changed, counts, everywhere, scratch_world
 from tests.integration.world import ADMIN, AGENT, OTHER_AGENT, REVIEWER, Reply, World
@@ -192,6 +194,42 @@ def test_after_the_erasure_a_replay_is_gone_and_so_is_what_it_held(world: World)
     ) == [{"body": None, "hash": ""}]
     assert post(world, INGEST, "Not erased.", "kept-1").text == kept.text
     assert everywhere(world, "soon erased") == []
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (INGEST, {"content": "Both said this."}),
+        ("/v1/ingest/markdown", {"content": "# One\n\nBoth said this part.\n"}),
+        ("/v1/ingest/memory", {"content": "## [ One ]\nBoth said this entry.\n"}),
+        (
+            "/v1/ingest/ump",
+            {"records": [{"body": {"text": "Both said this record."}, "scope": {"visibility": "shared"}}]},
+        ),
+    ],
+)
+def test_after_the_erasure_of_a_submission_its_answer_is_gone(
+    world: World, path: str, body: dict[str, Any]
+) -> None:
+    """What one sends again, another may own: an erasure by owner takes the submission alone, and who said it."""
+    for person in (AGENT, OTHER_AGENT):
+        assert world.call(person, "POST", path, body, key=f"both-{path}").status in (200, 201)
+    selected = {"owner": world.principals[OTHER_AGENT.name], "dry_run": False, "reason": "other"}
+    assert world.call(ADMIN, "POST", "/v1/purge", selected, signed=True).status == 200
+    assert world.call(OTHER_AGENT, "POST", path, body, key=f"both-{path}").code == "result_erased"
+    assert world.call(AGENT, "POST", path, body, key=f"both-{path}").status in (200, 201)
+
+
+def test_after_the_erasure_of_a_part_the_answer_of_its_import_is_gone(world: World) -> None:
+    body = {"content": "".join(f"# Oar {n}\n\nOar {n} lies in room {n}.\n\n" for n in range(66))}
+    reply = world.call(AGENT, "POST", "/v1/ingest/markdown", body, key="oars")
+    assert reply.status == 202
+    tenant_id, job_id = UUID(world.tenant_id), parse_id("job", reply.json["job_id"])
+    while work.step(world.services("job_step"), tenant_id, job_id)["more"]:
+        pass
+    job = world.call(AGENT, "GET", f"/v1/jobs/{reply.json['job_id']}").json
+    purge(world, job["result"]["items"][7]["memory_id"])
+    assert world.call(AGENT, "POST", "/v1/ingest/markdown", body, key="oars").code == "result_erased"
 
 
 def test_an_expired_key_is_free(world: World) -> None:

@@ -75,7 +75,8 @@ def ingest(services: Services, call: Call, request: IngestRequest) -> Answer:
             if held:
                 unit.alert("screen", public_id)
             body = _result(admitted, examined, call.correlation_id)
-            return start.answer(unit, 200 if admitted.duplicate else 201, body, [admitted.memory_id])
+            refs = [admitted.memory_id, admitted.occurrence_id]
+            return start.answer(unit, 200 if admitted.duplicate else 201, body, refs)
 
         return services.database.write(call.credential, commit)
 

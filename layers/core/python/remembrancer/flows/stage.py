@@ -94,7 +94,7 @@ def _write(
         audit_refused(unit, judged.refused, call.correlation_id)
         published = publish(unit, items, passages, call.correlation_id, start.principal, unit.now)
         body = {**shown, **outcome(items, published), "correlation_id": call.correlation_id}
-        refs = [one.memory_id for one in published.admitted]
+        refs = [row for one in published.admitted for row in (one.memory_id, one.occurrence_id)]
         return start.answer(unit, 201 if published.fresh else 200, body, refs)
 
     return services.database.write(call.credential, commit)

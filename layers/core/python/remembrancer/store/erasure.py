@@ -158,6 +158,8 @@ def erase(
     and rolls back for a dry run.
     """
     scope = {"tenant": unit.tenant_id, "ids": list(memory_ids), "occurrences": list(occurrence_ids)}
+    # Their kept answers name their jobs, which name what they brought.
+    brought_by = imports_of(unit, memory_ids, occurrence_ids)
     counts = {
         "job_item": _erase_staged(unit, job_ids),
         "proposal": unit.run(
@@ -201,7 +203,7 @@ def erase(
         where i.tenant_id = %(tenant)s and i.principal_id = a.principal_id and i.operation = a.operation
           and i.key = a.key and i.state <> 'erased'
         """,
-        {**scope, "refs": [*memory_ids, *proposal_ids, *job_ids, *occurrence_ids]},
+        {**scope, "refs": [*memory_ids, *proposal_ids, *job_ids, *brought_by, *occurrence_ids]},
     )
     return counts
 
