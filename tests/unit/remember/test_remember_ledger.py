@@ -203,13 +203,12 @@ def test_values_differ_by_unit() -> None:
     assert book.say(km) is not book.say(mile)
 
 
-def test_what_rested_on_gone_text_is_retired_or_ended_unless_said_again() -> None:
-    gone, over, again = (stored(n, n, -9, None, predicate="likes") for n in (1, 2, 3))
+def test_what_rested_on_gone_text_is_ended_unless_said_again() -> None:
+    over, again = (stored(n, n, -9, None, predicate="likes") for n in (2, 3))
     future = stored(4, 4, 5, None, predicate="likes")
-    book = ledger(gone, over, again, future)
+    book = ledger(over, again, future)
     book.say(said(3, -9, predicate="likes"))
-    book.retire(gone)
     for fact in (over, again, future):
         book.end(fact)
-    assert gone.window is None and over.window == Window(day(-9), NOW)
+    assert over.window == Window(day(-9), NOW)
     assert not again.changed and future.window is None

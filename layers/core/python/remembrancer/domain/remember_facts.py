@@ -157,11 +157,6 @@ class Ledger:
                 fact.supports.append(span)
         return fact
 
-    def retire(self, fact: Fact) -> None:
-        """What rested on text that is not believed any more is not believed either, unless it was said again."""
-        if not fact.supports:
-            fact.kept, fact.window = fact.window, None
-
     def end(self, fact: Fact) -> None:
         """What rested on text that holds until now holds until now, unless it was said again."""
         if fact.supports:
@@ -216,20 +211,11 @@ class Ledger:
         """
         for fact in self._own(said.statement, self._owner_id):
             assert fact.window is not None
-            if self._is_same(fact.window, said):
+            if _is_same(fact.window, said, self._now):
                 if said.valid_to is not None and said.valid_to != fact.window.end:
                     self._settle(fact, Window(fact.window.start, said.valid_to))
                 return fact
         return None
-
-    def _is_same(self, window: Window, said: Said) -> bool:
-        if said.valid_from is not None:
-            return window.start == said.valid_from
-        if said.valid_to is None:
-            return window.contains(self._now)
-        return (window.start is None or window.start < said.valid_to) and (
-            window.end is None or said.valid_to <= window.end
-        )
 
     def _add(self, said: Said) -> Fact:
         fact = Fact(self._new_id(), self._owner_id, 0, said.statement, Window(), original=said.original)
@@ -300,6 +286,26 @@ class Ledger:
                 rival.window = _without(windows[index], window)
                 rival.replaced_by = fact.relationship_id
         fact.window = window
+
+
+def is_repeated(fact: Fact, said: Said, owner_id: UUID, now: datetime) -> bool:
+    """Whether `said`, by this owner, is that fact once more, and no correction of another."""
+    return (
+        said.correction is None
+        and (fact.owner_id, fact.statement) == (owner_id, said.statement)
+        and fact.window is not None
+        and _is_same(fact.window, said, now)
+    )
+
+
+def _is_same(window: Window, said: Said, now: datetime) -> bool:
+    if said.valid_from is not None:
+        return window.start == said.valid_from
+    if said.valid_to is None:
+        return window.contains(now)
+    return (window.start is None or window.start < said.valid_to) and (
+        window.end is None or said.valid_to <= window.end
+    )
 
 
 def _placed(window: Window, current: Sequence[Window]) -> tuple[Window, tuple[int, ...]]:

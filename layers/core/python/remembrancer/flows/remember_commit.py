@@ -22,6 +22,7 @@ from remembrancer.domain.remember_facts import (
     Said,
     Statement,
     Value,
+    is_repeated,
 )
 from remembrancer.domain.remember_plan import (
     Context,
@@ -40,7 +41,7 @@ from remembrancer.domain.time_rules import Window
 from remembrancer.domain.units import in_base_unit
 from remembrancer.flows.remember_context import allowed_context, bearing, check_vectors, space_of
 from remembrancer.flows.remember_result import Opened, Told, result
-from remembrancer.store import centroids, conflicts, memories, remember_read, remember_write
+from remembrancer.store import centroids, conflicts, edges, memories, remember_read, remember_write
 from remembrancer.store.centroids import UNROUTED
 from remembrancer.store.database import Row, Unit
 from remembrancer.store.locks import lock
@@ -125,11 +126,9 @@ class _Predicates:
 
 @dataclass(frozen=True)
 class _StoredFacts:
-    """What stands in the places that are spoken of; of that what rests on text that is not believed any more, or that
-    ends now."""
+    """What stands in the places that are spoken of; of that what rests on text that ends now."""
 
     facts: list[Fact]
-    retired: list[Fact]
     ended: list[Fact]
 
 
@@ -150,7 +149,9 @@ class _Commit:
             self._edges.setdefault(edge.proposal, []).append(place)
         names = {end.key for edge in planned.edges for end in (edge.subject, edge.object) if end}
         wanted = 2 * len(planned.edges) + len(names) + 2 * len(work.context.evidence)
-        self._alone = wanted > MAX_LOCKS
+        revised = any(source.current not in (None, source.revision) for source in work.context.sources)
+        # Who takes text out of belief is alone, as a retraction: support that is just coming would not be seen.
+        self._alone = wanted > MAX_LOCKS or revised or bool(self._superseded())
 
     def run(self) -> Committed:
         """All locks and fences first; then the clock is read, so that nothing is closed before it was opened."""
@@ -161,8 +162,10 @@ class _Commit:
         named = self._names()
         predicates = self._predicates()
         said = [self._said(place, named) for place in range(len(self._plan.edges))]
-        stored = self._stored_facts(said, predicates.known)
+        self._lock_places(said)
         remember_write.read_clock(self._unit)
+        self._retire(said)
+        stored = self._stored_facts(said, predicates.known)
         self._write_evidence(self._write_sources(sources))
         self._supersede()
         self._write_names(named)
@@ -359,8 +362,7 @@ class _Commit:
         return Passages(texts, vectors, self._context.contract)
 
     def _supersede(self) -> None:
-        """What an item names holds until now, and the item goes on; what a source does not bring any more is not
-        believed."""
+        """What an item names holds until now, and the item goes on."""
         for index, item in enumerate(self._context.evidence):
             for target in item.supersedes:
                 row = memories.get(self._unit, target.memory_id)
@@ -368,7 +370,6 @@ class _Commit:
                 successor = self._submissions[index].memory_id
                 memories.succeed(self._unit, row, successor, self._unit.now)
                 conflicts.close_between(self._unit, successor, target.memory_id)
-        remember_write.disbelieve(self._unit, {one: gone.version for one, gone in self._gone.items()})
 
     # The graph -----------------------------------------------------------------------------------------------
     def _names(self) -> _Names:
@@ -475,23 +476,41 @@ class _Commit:
             Correction(correction.relationship_id) if corrects and correction else None,
         )
 
-    def _stored_facts(self, said: Sequence[Said], predicates: Mapping[str, tuple[str, str]]) -> _StoredFacts:
-        """The places of everything that is said, corrected or left without support are locked, then read."""
-        corrected = {one.correction.relationship_id: p for p, one in enumerate(said) if one.correction}
-        superseded = self._superseded()
-        gone = {*superseded, *self._gone}
-        before = [
-            *remember_read.relationships(self._unit, self._space_id, corrected.keys()).values(),
-            *remember_write.resting_on(self._unit, gone, gone),
-        ]
+    def _lock_places(self, said: Sequence[Said]) -> None:
+        """Of everything that is said or corrected."""
+        corrected = {one.correction.relationship_id for one in said if one.correction}
+        before = remember_read.relationships(self._unit, self._space_id, corrected).values()
         places = {one.statement.place for one in said} | {_statement(row).place for row in before}
         self._lock(
             "relationship",
             [self._space_id.bytes + subject.bytes + key.encode() for subject, key in places],
         )
-        ids = {row["relationship_id"] for row in before}
+
+    def _retire(self, said: Sequence[Said]) -> None:
+        """What a source does not bring any more is not believed, nor what rests on that alone and is not said again:
+        before anything is said, so that nothing is placed beside it."""
+        if not self._gone:
+            return
+        remember_write.disbelieve(self._unit, {one: gone.version for one, gone in self._gone.items()})
+        corrected = {one.correction.relationship_id for one in said if one.correction}
+        rested = [_fact(row) for row in remember_write.resting_on(self._unit, self._gone, self._gone)]
+        over = {
+            fact.relationship_id
+            for fact in rested
+            if not any(is_repeated(fact, one, self._owner_id, self._unit.now) for one in said)
+        }
+        closed = edges.close_unsupported(self._unit, self._gone, only=over - corrected)
+        remember_write.settle_conflicts(self._unit, closed)
+
+    def _stored_facts(self, said: Sequence[Said], predicates: Mapping[str, tuple[str, str]]) -> _StoredFacts:
+        corrected = {one.correction.relationship_id: p for p, one in enumerate(said) if one.correction}
+        superseded = self._superseded()
+        resting = remember_write.resting_on(self._unit, superseded, {*superseded, *self._gone})
+        ended = {row["relationship_id"] for row in resting} - corrected.keys()
         single = {key for key, (_, cardinality) in predicates.items() if cardinality == "one"}
-        rows = remember_read.facts(self._unit, self._space_id, {o.statement for o in said}, single, ids)
+        rows = remember_read.facts(
+            self._unit, self._space_id, {o.statement for o in said}, single, {*corrected, *ended}
+        )
         facts = {row["relationship_id"]: _fact(row) for row in rows}
         for relationship_id, place in corrected.items():
             proposal = self._plan.edges[place].proposal
@@ -499,13 +518,7 @@ class _Commit:
             fact = facts.get(relationship_id)
             if fact is None or correction is None or fact.version != correction.version:
                 raise _stale([f"/relationships/{proposal}/correction_target"])
-        retired = {r["relationship_id"] for r in remember_write.resting_on(self._unit, self._gone, gone)}
-        ended = {r["relationship_id"] for r in remember_write.resting_on(self._unit, superseded, gone)}
-        return _StoredFacts(
-            list(facts.values()),
-            [facts[one] for one in sorted((retired & facts.keys()) - corrected.keys())],
-            [facts[one] for one in sorted((ended & facts.keys()) - retired - corrected.keys())],
-        )
+        return _StoredFacts(list(facts.values()), [facts[one] for one in sorted(ended)])
 
     def _say(
         self, said: Sequence[Said], stored: _StoredFacts, predicates: Mapping[str, tuple[str, str]]
@@ -520,8 +533,6 @@ class _Commit:
             except LookupError:
                 proposal = self._plan.edges[place].proposal
                 raise _stale([f"/relationships/{proposal}/correction_target"]) from None
-        for fact in stored.retired:
-            ledger.retire(fact)
         for fact in stored.ended:
             ledger.end(fact)
         return ledger, [spoken[place] for place in range(len(said))]

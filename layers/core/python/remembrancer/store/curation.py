@@ -34,7 +34,7 @@ def retract(unit: Unit, row: Row) -> int:
         """,
         scope,
     )
-    return close_unsupported(unit, [row["memory_id"]])
+    return len(close_unsupported(unit, [row["memory_id"]]))
 
 
 def is_said_again(unit: Unit, row: Row) -> bool:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from remembrancer.store.database import Row, Unit
 
 
-def close_unsupported(unit: Unit, memory_ids: Sequence[UUID]) -> int:
-    """Close the current relationships that rest on these memories and on no memory that is believed; how many. What
-    one of them had corrected, and a memory that is believed still says, holds again."""
-    closed = unit.rows(
+def close_unsupported(
+    unit: Unit, memory_ids: Collection[UUID], only: Collection[UUID] | None = None
+) -> list[UUID]:
+    """Close the current relationships (`only` these, if given) that rest on these memories and on no memory that is
+    believed; which. What one of them had corrected, and a memory that is believed still says, holds again."""
+    rows = unit.rows(
         """
         update relationship r set superseded_at = %(now)s
         where r.tenant_id = %(tenant)s and r.superseded_at is null
           and r.relationship_id in (select s.relationship_id from support s
                                     where s.tenant_id = %(tenant)s and s.memory_id = any (%(ids)s))
+          and (%(only)s::uuid[] is null or r.relationship_id = any (%(only)s))
           and not exists (
             select from support s
             join memory_version v on v.tenant_id = s.tenant_id and v.memory_id = s.memory_id
@@ -24,11 +27,17 @@ def close_unsupported(unit: Unit, memory_ids: Sequence[UUID]) -> int:
             where s.tenant_id = r.tenant_id and s.relationship_id = r.relationship_id and s.version = r.version)
         returning r.relationship_id
         """,
-        {"now": unit.now, "tenant": unit.tenant_id, "ids": list(memory_ids)},
+        {
+            "now": unit.now,
+            "tenant": unit.tenant_id,
+            "ids": sorted(memory_ids),
+            "only": None if only is None else sorted(only),
+        },
     )
-    for edge in _still_said(unit, [row["relationship_id"] for row in closed]) if closed else ():
+    closed = [row["relationship_id"] for row in rows]
+    for edge in _still_said(unit, closed) if closed else ():
         believe(unit, edge, edge["subject"], edge["object"])
-    return len(closed)
+    return closed
 
 
 def _still_said(unit: Unit, relationship_ids: Sequence[UUID]) -> list[Row]:

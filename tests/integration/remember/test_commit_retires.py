@@ -1,0 +1,97 @@
+"""What leaves a graph when text is not believed any more, and what holds again: one rule, whichever way it leaves."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from remembrancer.flows import remember_commit
+from tests.integration.remember.desk import Desk, evidence, relation, request_of
+from tests.integration.world import AGENT, READER
+
+DAY = "{}-01-01T00:00:00Z".format
+
+
+def revision(text: str, now: str, before: str | None = None) -> dict[str, Any]:
+    more = {} if before is None else {"previous_source_revision": before}
+    return evidence(text, source_key="handbook", source_revision=now, **more)
+
+
+def edges(desk: Desk, name: str = "Ada", query: str = "") -> list[tuple[Any, ...]]:
+    """(object or value, first day, last day) of what a reader is shown of an entity, in order."""
+    reply = desk.world.call(READER, "GET", f"/v1/entities?name={name}")
+    shown = []
+    for entity in reply.json["entities"]:
+        found = desk.world.call(READER, "GET", f"/v1/entities/{entity['entity_id']}{query}")
+        for edge in found.json["relationships"]:
+            days = [bound and bound[:10] for bound in (edge["valid_from"], edge["valid_to"])]
+            shown.append((edge["object"] or edge["value"]["value"], *days))
+    return sorted(shown, key=str)
+
+
+def retracted(desk: Desk, document: dict[str, Any]) -> None:
+    path = f"/v1/memories/{document['evidence'][0]['evidence_id']}/retract"
+    assert desk.world.call(AGENT, "POST", path, {"version": 1}).status == 200
+
+
+def left_out(desk: Desk, document: dict[str, Any]) -> None:
+    """The source that brought it says nothing of it any more."""
+    desk.remember([revision("Bob likes cake.", "2", "1")], [relation("Bob", "likes", "Cake")])
+
+
+WAYS: dict[str, Callable[[Desk, dict[str, Any]], None]] = {"retracted": retracted, "left out": left_out}
+
+
+@pytest.fixture(params=WAYS)
+def leaves(request: pytest.FixtureRequest) -> Callable[[Desk, dict[str, Any]], None]:
+    return WAYS[request.param]
+
+
+def test_what_a_correction_had_replaced_holds_again(desk: Desk, leaves: Any) -> None:
+    [old] = desk.tell("Ada", "likes", "Tea")["splits"]
+    target = {"relationship_id": old["relationship_id"], "expected_version": 1}
+    corrected = desk.remember(
+        [revision("No: cocoa.", "1")], [relation("Ada", "likes", "Cocoa", correction_target=target)]
+    )
+    assert edges(desk) == [("Cocoa", None, None)]
+    leaves(desk, corrected)
+    assert edges(desk) == [("Tea", None, None)]
+
+
+@pytest.mark.parametrize("start", [DAY(2019), None])
+def test_what_a_revision_leaves_out_does_not_bound_what_it_says(desk: Desk, start: str | None) -> None:
+    desk.remember(
+        [revision("Ada is at Acme.", "1")], [relation("Ada", "works_at", "Acme", valid_from=DAY(2024))]
+    )
+    said = relation("Ada", "works_at", "Globex", **({} if start is None else {"valid_from": start}))
+    desk.remember([revision("Ada is at Globex.", "2", "1")], [said])
+    assert edges(desk) == [("Globex", start and start[:10], None)]
+
+
+def test_an_edge_that_gets_a_support_during_a_revision_is_believed(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = threading.Event()
+    real = remember_commit.edges.close_unsupported
+
+    def slow(*args: Any, **more: Any) -> Any:
+        done = real(*args, **more)
+        closed.set()
+        threading.Event().wait(0.5)
+        return done
+
+    monkeypatch.setattr(remember_commit.edges, "close_unsupported", slow)
+    tea = relation("Ada", "likes", "Tea")
+    desk.remember([revision("Ada likes tea.", "1")], [tea])
+    cake = [relation("Bob", "likes", "Cake")]
+    work = desk.prepare(request_of([revision("Bob likes cake.", "2", "1")], cake))
+    committing = threading.Thread(target=desk.commit, args=(work,))
+    committing.start()
+    assert closed.wait(5)
+    said = {"subject": "Ada", "subject_kind": "person", "predicate": "likes", "object": "Tea"}
+    desk.world.ingest("Tea it is, for Ada.", relations=[{**said, "object_kind": "organization"}])
+    committing.join()
+    assert edges(desk) == [("Tea", None, None)]
