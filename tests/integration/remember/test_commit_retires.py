@@ -74,13 +74,13 @@ def test_what_a_revision_leaves_out_does_not_bound_what_it_says(desk: Desk, star
 def test_an_edge_that_gets_a_support_during_a_revision_is_believed(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    closed = threading.Event()
+    closed, said = threading.Event(), threading.Event()
     real = remember_commit.edges.close_unsupported
 
     def slow(*args: Any, **more: Any) -> Any:
         done = real(*args, **more)
         closed.set()
-        threading.Event().wait(0.5)
+        said.wait(1)
         return done
 
     monkeypatch.setattr(remember_commit.edges, "close_unsupported", slow)
@@ -91,7 +91,28 @@ def test_an_edge_that_gets_a_support_during_a_revision_is_believed(
     committing = threading.Thread(target=desk.commit, args=(work,))
     committing.start()
     assert closed.wait(5)
-    said = {"subject": "Ada", "subject_kind": "person", "predicate": "likes", "object": "Tea"}
-    desk.world.ingest("Tea it is, for Ada.", relations=[{**said, "object_kind": "organization"}])
+    edge = {"subject": "Ada", "subject_kind": "person", "predicate": "likes", "object": "Tea"}
+    desk.world.ingest("Tea it is, for Ada.", relations=[{**edge, "object_kind": "organization"}])
+    said.set()
     committing.join()
     assert edges(desk) == [("Tea", None, None)]
+
+
+@pytest.mark.parametrize("unseen", ["decayed", "held"])
+def test_a_revision_leaves_out_what_nobody_is_shown_just_now_too(desk: Desk, unseen: str) -> None:
+    document = desk.remember([revision("Ada likes tea.", "1")], [relation("Ada", "likes", "Tea")])
+    memory_id = document["evidence"][0]["evidence_id"]
+    if unseen == "held":
+        desk.world.sql(
+            "insert into hold_out (tenant_id, hold_out_id, memory_id, space_id, reason, opened_at)"
+            " select tenant_id, gen_random_uuid(), memory_id, space_id, 'incident', now() from memory"
+        )
+    else:
+        desk.world.sql("update memory_version set expires_at = now() - interval '1 hour'")
+    cake = desk.remember([revision("Bob likes cake.", "2", "1")], [relation("Bob", "likes", "Cake")])
+    assert cake["evidence"][0]["superseded_ids"] == [memory_id]
+    # Shown again, it would be believed again: the source says otherwise.
+    desk.world.sql("update hold_out set closed_at = now()")
+    reply = desk.world.call(AGENT, "POST", f"/v1/memories/{memory_id}/renew", {"version": 1})
+    assert reply.code == "stale_target"
+    assert edges(desk) == []

@@ -217,7 +217,7 @@ class _Commit:
         for index, proposal in enumerate(self._context.proposals):
             for place, ref in enumerate(proposal.known):
                 cited[f"/relationships/{index}/known_evidence_ids/{place}"] = known[ref]
-        ids = {target.memory_id for target in cited.values()} | self._gone.keys()
+        ids = {target.memory_id for target in cited.values()}
         corrected = [p.correction.relationship_id for p in self._context.proposals if p.correction]
         self._lock("target", [one.bytes for one in (*ids, *corrected)])
         rows = remember_read.live_memories(self._unit, ids)
@@ -229,9 +229,9 @@ class _Commit:
                 stale.append(pointer)
         if stale:
             raise _stale(stale)
-        # Somebody else, or an item, may take the place of what the source does not bring any more.
+        # An item may take the place of what the source does not bring any more.
         named = self._superseded()
-        self._gone = {o: gone for o, gone in self._gone.items() if o in rows and o not in named}
+        self._gone = {one: gone for one, gone in self._gone.items() if one not in named}
 
     def _superseded(self) -> set[UUID]:
         return {target.memory_id for item in self._context.evidence for target in item.supersedes}
