@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from remembrancer.domain.problems import Problem
 from remembrancer.flows import remember_commit
-from tests.integration.remember.desk import Desk, evidence, relation, request_of
+from tests.integration.remember.desk import Desk, evidence, relation, request_of, same_as_first
+from tests.integration.remember.near import Near
 from tests.integration.world import AGENT, READER
 
 DAY = "{}-01-01T00:00:00Z".format
@@ -116,3 +118,20 @@ def test_a_revision_leaves_out_what_nobody_is_shown_just_now_too(desk: Desk, uns
     reply = desk.world.call(AGENT, "POST", f"/v1/memories/{memory_id}/renew", {"version": 1})
     assert reply.code == "stale_target"
     assert edges(desk) == []
+
+
+def test_what_a_batch_ends_it_does_not_say_again(desk: Desk) -> None:
+    """Stored as one more submission of what ends now, it was told of as stored and shown to nobody."""
+    desk.embedder = Near()
+    old = desk.remember([evidence("Ada likes tea.")], [relation("Ada", "likes", "Tea")])
+    ends = evidence("Ada gave up.", supersedes_evidence_ids=[old["evidence"][0]["evidence_id"]])
+    said = [relation("Ada", "likes", "Cocoa"), relation("Ada", "likes", "Tea", cites=(1,))]
+    with pytest.raises(Problem) as caught:
+        desk.remember([ends, evidence("Ada likes tea.")], said)
+    assert [(e.pointer, e.code) for e in caught.value.errors] == [
+        ("/evidence/0/supersedes_evidence_ids/0", "itself")
+    ]
+    document = desk.remember([ends, evidence("Ada is fond of tea.")], said, decide=same_as_first)
+    assert [item["disposition"] for item in document["evidence"]] == ["stored", "stored"]
+    for item in document["evidence"]:
+        assert desk.world.call(READER, "GET", f"/v1/memories/{item['evidence_id']}").status == 200

@@ -7,7 +7,7 @@ hold is `stale_input`: absent, foreign and erased are one answer.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -251,6 +251,7 @@ class _Gathering:
         stored = _stored_texts(self._unit, self._request, self._space_id)
         repeated = _repeated(self._request.evidence)
         supersedes = self._supersedes(stored)
+        ending = {target.memory_id for targets in supersedes.values() for target in targets}
         gathered: list[EvidenceContext] = []
         for index, item in enumerate(self._request.evidence):
             exact = stored.get(item.content)
@@ -261,7 +262,7 @@ class _Gathering:
                     raise Problem("commit_conflict")
                 passages = texts[index]
                 if not item.force_insert and not item.has_lifecycle:
-                    duplicates = self._similar(passages, vectors, contract, floor)
+                    duplicates = self._similar(passages, vectors, contract, floor, ending)
             gathered.append(
                 EvidenceContext(
                     ref=f"e{index + 1}",
@@ -280,11 +281,14 @@ class _Gathering:
         vectors: Mapping[bytes, Vector],
         contract: str,
         floor: float,
+        ending: Collection[UUID],
     ) -> tuple[DuplicateCandidate, ...]:
+        """Not of those that end with this batch: what is said now is no submission of them."""
         asked = [vectors[text_sha(passage.rendered)] for passage in passages]
-        rows = remember_read.near(
+        near = remember_read.near(
             self._unit, self._space_id, self._owner_id, asked, contract, floor, MAX_DUPLICATES
         )
+        rows = [row for row in near if row["memory_id"] not in ending]
         start = self._duplicates + 1
         self._duplicates += len(rows)
         return tuple(
@@ -309,8 +313,8 @@ class _Gathering:
                 self._stale(pointer)
                 continue
             self._may_change(row, pointer)
-            if stored.get(self._request.evidence[index].content) == Target(memory_id, row["version"]):
-                self._fault("invalid_target", pointer, "itself", "has the same bytes as the item")
+            if Target(memory_id, row["version"]) in stored.values():
+                self._fault("invalid_target", pointer, "itself", "has the same bytes as an item of the batch")
             found[index] = (*found.get(index, ()), Target(memory_id, row["version"]))
         return found
 
