@@ -12,7 +12,8 @@ from remembrancer.domain.problems import Problem
 from remembrancer.flows import remember_commit
 from tests.integration.remember.desk import Desk, evidence, relation, request_of, same_as_first
 from tests.integration.remember.near import Near
-from tests.integration.world import AGENT, READER
+from tests.integration.trust.erasing import purge
+from tests.integration.world import AGENT, OTHER_AGENT, READER, REVIEWER
 
 DAY = "{}-01-01T00:00:00Z".format
 
@@ -42,6 +43,11 @@ def retracted(desk: Desk, document: dict[str, Any]) -> None:
 def left_out(desk: Desk, document: dict[str, Any]) -> None:
     """The source that brought it says nothing of it any more."""
     desk.remember([revision("Bob likes cake.", "2", "1")], [relation("Bob", "likes", "Cake")])
+
+
+def erased(desk: Desk, document: dict[str, Any]) -> None:
+    ids = [document["evidence"][0]["evidence_id"]]
+    assert purge(desk.world, memory_ids=ids).json.get("erased") == ids
 
 
 WAYS: dict[str, Callable[[Desk, dict[str, Any]], None]] = {"retracted": retracted, "left out": left_out}
@@ -135,3 +141,17 @@ def test_what_a_batch_ends_it_does_not_say_again(desk: Desk) -> None:
     assert [item["disposition"] for item in document["evidence"]] == ["stored", "stored"]
     for item in document["evidence"]:
         assert desk.world.call(READER, "GET", f"/v1/memories/{item['evidence_id']}").status == 200
+
+
+@pytest.mark.parametrize("leave", [retracted, erased])
+def test_a_conflict_stays_open_while_another_memory_says_the_same(desk: Desk, leave: Any) -> None:
+    document = desk.remember([evidence("Acme, one.")], [relation("Ada", "works_at", "Acme")])
+    again = desk.remember([evidence("Acme, two.")], [relation("Ada", "works_at", "Acme")])
+    desk.tell("Ada", "works_at", "Globex", OTHER_AGENT, text="Globex.")
+    leave(desk, again)
+    assert edges(desk) == [("Acme", None, None), ("Globex", None, None)]
+    [conflict] = desk.world.call(REVIEWER, "GET", "/v1/conflicts").json["conflicts"]
+    assert sorted(side["text"] for side in conflict["sides"]) == ["Acme, one.", "Globex."]
+    leave(desk, document)
+    assert edges(desk) == [("Globex", None, None)]
+    assert desk.world.call(REVIEWER, "GET", "/v1/conflicts").json["conflicts"] == []

@@ -142,7 +142,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     },
     "rem_curate": {
         **_KEYED,
-        "conflict": "closed_at closed_by status",
+        "conflict": "closed_at closed_by memory_id other_id status",
         "entity": "merged_into merged_at",
         "memory_version": "retracted_by superseded_at superseded_by",
         "relationship": "superseded_at superseded_by",
@@ -172,6 +172,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     },
     "rem_purge": {
         "attempt": "assessment content_shas context data_subjects refs request request_hash result screened state",
+        "conflict": "memory_id other_id",
         "entity_name": "canonical",
         "idempotency": "body lease_until refs request_hash state status token",
         "dsar": "certificate closed_at closed_by located state",

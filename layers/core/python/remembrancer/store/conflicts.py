@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -100,6 +100,31 @@ def get(unit: Unit, conflict_id: UUID) -> Row | None:
         "select * from conflict where tenant_id = %(tenant)s and conflict_id = %(id)s for update",
         {"tenant": unit.tenant_id, "id": conflict_id},
     )
+
+
+def stand_on_others(unit: Unit, memory_ids: Collection[UUID]) -> None:
+    """What these memories leave while others still support the relationship that is a side of a conflict: the newest of
+    those is what the side rests on now."""
+    for memory, relationship in (("memory_id", "relationship_id"), ("other_id", "other_relationship_id")):
+        unit.run(
+            f"""
+            with side as (
+              select c.conflict_id, (
+                select s.memory_id from relationship r
+                join support s on s.tenant_id = r.tenant_id and s.relationship_id = r.relationship_id
+                              and s.version = r.version
+                join memory_version v on v.tenant_id = s.tenant_id and v.memory_id = s.memory_id
+                                     and v.superseded_at is null
+                where r.tenant_id = c.tenant_id and r.relationship_id = c.{relationship} and r.superseded_at is null
+                  and s.memory_id <> all (%(ids)s)
+                order by s.memory_id desc limit 1) as memory_id
+              from conflict c where c.tenant_id = %(tenant)s and c.{memory} = any (%(ids)s) and c.status = 'open'
+            )
+            update conflict c set {memory} = side.memory_id from side
+            where c.tenant_id = %(tenant)s and c.conflict_id = side.conflict_id and side.memory_id is not null
+            """,
+            {"tenant": unit.tenant_id, "ids": sorted(memory_ids)},
+        )
 
 
 def close_between(unit: Unit, memory_id: UUID, other_id: UUID) -> None:

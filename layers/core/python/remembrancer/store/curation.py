@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from remembrancer.store import visibility
+from remembrancer.store import conflicts, visibility
 from remembrancer.store.database import Row, Unit
 from remembrancer.store.edges import believe, close_unsupported
 
 
 def retract(unit: Unit, row: Row) -> int:
     """Close the version of a row of `memories.get` in transaction time, and what rested on it alone; edges
-    closed. Open conflicts of the memory are moot."""
+    closed. Open conflicts of the memory are moot, but those of what another memory still says."""
     scope = {
         "now": unit.now,
         "by": unit.principal.principal_id,
@@ -27,6 +27,8 @@ def retract(unit: Unit, row: Row) -> int:
         """,
         scope,
     )
+    closed = close_unsupported(unit, [row["memory_id"]])
+    conflicts.stand_on_others(unit, [row["memory_id"]])
     unit.run(
         """
         update conflict set status = 'resolved', closed_at = %(now)s, closed_by = %(by)s
@@ -34,7 +36,7 @@ def retract(unit: Unit, row: Row) -> int:
         """,
         scope,
     )
-    return len(close_unsupported(unit, [row["memory_id"]]))
+    return len(closed)
 
 
 def is_said_again(unit: Unit, row: Row) -> bool:

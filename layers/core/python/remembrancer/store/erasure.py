@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
+from remembrancer.store import conflicts
 from remembrancer.store.database import Row, Unit
 
 # What goes with its memory by its foreign key; counted for the admin.
@@ -160,6 +161,7 @@ def erase(
     scope = {"tenant": unit.tenant_id, "ids": list(memory_ids), "occurrences": list(occurrence_ids)}
     # Their kept answers name their jobs, which name what they brought.
     brought_by = imports_of(unit, memory_ids, occurrence_ids)
+    conflicts.stand_on_others(unit, memory_ids)
     counts = {
         "job_item": _erase_staged(unit, job_ids),
         "proposal": unit.run(
