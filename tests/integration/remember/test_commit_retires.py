@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -67,6 +68,99 @@ def test_what_a_correction_had_replaced_holds_again(desk: Desk, leaves: Any) -> 
     assert edges(desk) == [("Cocoa", None, None)]
     leaves(desk, corrected)
     assert edges(desk) == [("Tea", None, None)]
+
+
+def brought(desk: Desk, text: str, *relations: dict[str, Any]) -> dict[str, Any]:
+    return desk.remember([revision(text, "1")], list(relations))
+
+
+def test_what_was_succeeded_goes_on(desk: Desk, leaves: Any) -> None:
+    """Where one holds at a time, until the next one that is believed; at any time, and as it was known before."""
+    desk.tell("Ada", "works_at", "Acme", valid_from=DAY(2019))
+    globex = brought(desk, "Globex.", relation("Ada", "works_at", "Globex", valid_from=DAY(2022)))
+    before = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    assert edges(desk) == [("Globex", "2022-01-01", None)]
+    desk.tell("Ada", "works_at", "Initech", valid_from=DAY(2024))
+    leaves(desk, globex)
+    assert edges(desk) == [("Initech", "2024-01-01", None)]
+    assert edges(desk, "Ada", f"?at={DAY(2023)}") == [("Acme", "2019-01-01", "2024-01-01")]
+    assert edges(desk, "Ada", f"?at={DAY(2023)}&known_at={before}") == [("Globex", "2022-01-01", None)]
+
+
+def test_what_was_said_to_be_over_is_not(desk: Desk, leaves: Any) -> None:
+    desk.tell("Ada", "likes", "Tea", valid_from=DAY(2019))
+    over = brought(desk, "Not after 2023.", relation("Ada", "likes", "Tea", valid_to=DAY(2023)))
+    assert edges(desk) == []
+    leaves(desk, over)
+    assert edges(desk) == [("Tea", "2019-01-01", None)]
+
+
+def test_a_window_that_others_confirm_stays(desk: Desk, leaves: Any) -> None:
+    desk.tell("Ada", "likes", "Tea", valid_from=DAY(2019))
+    over = brought(desk, "Not after 2023.", relation("Ada", "likes", "Tea", valid_to=DAY(2023)))
+    desk.tell("Ada", "likes", "Tea", valid_to=DAY(2023), text="No, not since 2023.")
+    leaves(desk, over)
+    assert edges(desk) == []
+    assert edges(desk, "Ada", f"?at={DAY(2020)}") == [("Tea", "2019-01-01", "2023-01-01")]
+
+
+def test_what_was_corrected_into_a_known_fact_holds_again(desk: Desk, leaves: Any) -> None:
+    desk.tell("Ada", "likes", "Tea", valid_from=DAY(2019))
+    [cake] = desk.tell("Ada", "likes", "Cake", valid_from=DAY(2019))["splits"]
+    target = {"relationship_id": cake["relationship_id"], "expected_version": 1}
+    tea = brought(desk, "Tea, not cake.", relation("Ada", "likes", "Tea", correction_target=target))
+    assert edges(desk) == [("Tea", "2019-01-01", None)]
+    leaves(desk, tea)
+    assert edges(desk) == [("Cake", "2019-01-01", None), ("Tea", "2019-01-01", None)]
+
+
+UNDONE: dict[str, dict[str, Any]] = {
+    "successor": {"target": "Globex", "valid_from": DAY(2022)},
+    "end": {"target": "Acme", "valid_to": DAY(2023)},
+    "correction": {"target": "Globex", "corrects": True},
+    "window": {"target": "Acme", "valid_from": DAY(2018), "corrects": True},
+}
+
+
+@pytest.mark.parametrize("what", UNDONE)
+def test_a_retraction_and_its_undoing_are_the_same_each_time(desk: Desk, what: str) -> None:
+    [acme] = desk.tell("Ada", "works_at", "Acme", valid_from=DAY(2019))["splits"]
+    change = dict(UNDONE[what])
+    if change.pop("corrects", False):
+        change["correction_target"] = {"relationship_id": acme["relationship_id"], "expected_version": 1}
+    document = desk.remember([evidence("Something else.")], [relation("Ada", "works_at", **change)])
+    path = f"/v1/memories/{document['evidence'][0]['evidence_id']}/retract"
+    views = [f"?at={DAY(year)}" for year in (2018, 2020, 2025)]
+    said = [edges(desk, "Ada", view) for view in views]
+    assert [edges(desk, "Ada", view) for view in views] == said
+    for version in (1, 2, 3):
+        assert desk.world.call(AGENT, "POST", path, {"version": version}).status == 200
+        before = [edges(desk, "Ada", view) for view in views]
+        assert before == [[], [("Acme", "2019-01-01", None)], [("Acme", "2019-01-01", None)]]
+        undo = desk.world.call(AGENT, "POST", path, {"version": version, "undo": True})
+        assert undo.status == 200, undo.text
+        assert [edges(desk, "Ada", view) for view in views] == said
+
+
+def test_of_several_corrections_the_last_one_that_is_believed_holds(desk: Desk) -> None:
+    documents = [desk.remember([evidence("Text 0.")], [relation("Ada", "likes", "A")])]
+    relationship_id = documents[0]["relationships"][0]["splits"][0]["relationship_id"]
+    for version, name in ((1, "B"), (2, "C")):
+        target = {"relationship_id": relationship_id, "expected_version": version}
+        said = relation("Ada", "likes", name, correction_target=target)
+        documents.append(desk.remember([evidence(f"Text {version}.")], [said]))
+    for number, undo, version, holds in (
+        (1, False, 1, "C"),
+        (2, False, 1, "A"),
+        (2, True, 1, "C"),
+        (1, True, 1, "C"),
+        (2, False, 2, "B"),
+        (1, False, 2, "A"),
+    ):
+        path = f"/v1/memories/{documents[number]['evidence'][0]['evidence_id']}/retract"
+        body = {"version": version, "undo": undo}
+        assert desk.world.call(AGENT, "POST", path, body).status == 200
+        assert edges(desk) == [(holds, None, None)]
 
 
 @pytest.mark.parametrize("start", [DAY(2019), None])

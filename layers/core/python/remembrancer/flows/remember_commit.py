@@ -493,13 +493,13 @@ class _Commit:
             return
         remember_write.disbelieve(self._unit, {one: gone.version for one, gone in self._gone.items()})
         corrected = {one.correction.relationship_id for one in said if one.correction}
-        rested = [_fact(row) for row in remember_write.resting_on(self._unit, self._gone, self._gone)]
-        over = {
+        rest = [_fact(row) for row in remember_write.resting_on(self._unit, self._gone)]
+        kept = {
             fact.relationship_id
-            for fact in rested
-            if not any(is_repeated(fact, one, self._owner_id, self._unit.now) for one in said)
+            for fact in rest
+            if any(is_repeated(fact, one, self._owner_id, self._unit.now) for one in said)
         }
-        closed = edges.close_unsupported(self._unit, self._gone, only=over - corrected)
+        closed = edges.close_unsupported(self._unit, self._gone, corrected | kept)
         remember_write.settle_conflicts(self._unit, closed)
 
     def _stored_facts(self, said: Sequence[Said], predicates: Mapping[str, tuple[str, str]]) -> _StoredFacts:

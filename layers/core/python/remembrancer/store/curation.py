@@ -75,38 +75,56 @@ def restore(unit: Unit, row: Row) -> None:
         """,
         {"tenant": unit.tenant_id, "id": row["memory_id"], "at": row["superseded_at"]},
     )
+    # What it supports, and what had made way for that.
+    touched = unit.rows(
+        """
+        with own as (select distinct relationship_id from support where tenant_id = %(tenant)s and memory_id = %(id)s)
+        select relationship_id from own
+        union
+        select r.relationship_id from own join relationship r on r.superseded_by = own.relationship_id
+        where r.tenant_id = %(tenant)s
+        """,
+        {"tenant": unit.tenant_id, "id": row["memory_id"]},
+    )
+    scope = {
+        "now": unit.now,
+        "tenant": unit.tenant_id,
+        "ids": [one["relationship_id"] for one in touched],
+        "at": row["superseded_at"],
+    }
     closed = unit.rows(
         """
-        select distinct r.relationship_id, r.version, r.subject_id, r.object_id,
+        select r.relationship_id, r.version, r.subject_id, r.object_id,
                coalesce(subject.merged_into, r.subject_id) as subject,
                coalesce(object.merged_into, r.object_id) as object,
                (select max(o.version) from relationship o
                 where o.tenant_id = r.tenant_id and o.relationship_id = r.relationship_id) as last
         from relationship r
-        join support s on s.tenant_id = r.tenant_id and s.relationship_id = r.relationship_id
-                      and s.version = r.version
         join entity subject on subject.tenant_id = r.tenant_id and subject.entity_id = r.subject_id
         left join entity object on object.tenant_id = r.tenant_id and object.entity_id = r.object_id
-        where r.tenant_id = %(tenant)s and s.memory_id = %(id)s and r.superseded_at = %(at)s
+        where r.tenant_id = %(tenant)s and r.relationship_id = any (%(ids)s) and r.superseded_at = %(at)s
           and r.superseded_by is null
           and not exists (select from relationship o where o.tenant_id = r.tenant_id
                           and o.relationship_id = r.relationship_id and o.version > r.version
                           and o.created_at <> r.superseded_at)
         order by 1
         """,
-        {"tenant": unit.tenant_id, "id": row["memory_id"], "at": row["superseded_at"]},
+        scope,
     )
-    if not closed:
-        return
+    # What held again because of the retraction: it makes way once more for what it had made way for.
     unit.run(
         """
-        update relationship set superseded_at = %(now)s, superseded_by = relationship_id
-        where tenant_id = %(tenant)s and relationship_id = any (%(ids)s) and superseded_at is null
+        update relationship r set superseded_at = %(now)s, superseded_by = coalesce(
+          (select o.superseded_by from relationship o where o.tenant_id = r.tenant_id
+             and o.relationship_id = r.relationship_id and o.version < r.version and o.superseded_by is not null
+           order by o.version desc limit 1), r.relationship_id)
+        where r.tenant_id = %(tenant)s and r.relationship_id = any (%(ids)s) and r.created_at = %(at)s
+          and r.superseded_at is null
         """,
-        {"now": unit.now, "tenant": unit.tenant_id, "ids": [edge["relationship_id"] for edge in closed]},
+        scope,
     )
     for edge in closed:
-        believe(unit, edge, edge["subject"], edge["object"])
+        believe(unit, edge, edge["subject"], edge["object"], placed=True)
 
 
 def add_version(unit: Unit, row: Row, expires_at: datetime | None) -> int:

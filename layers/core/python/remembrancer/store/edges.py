@@ -2,68 +2,157 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping
+from typing import Any
 from uuid import UUID
 
 from remembrancer.store.database import Row, Unit
 
+_CONTENT = (
+    "subject_id",
+    "object_id",
+    "value_type",
+    "value_canonical",
+    "value_unit",
+    "valid_from",
+    "valid_to",
+)
+_BELIEVED = """join memory_version v on v.tenant_id = s.tenant_id and v.memory_id = s.memory_id
+                           and v.superseded_at is null and s.memory_id <> all (%(ids)s)"""
+_GOES_ON = f"{_BELIEVED} and v.superseded_by is null"
+_SUBMITTED = """join occurrence b on b.tenant_id = s.tenant_id and b.memory_id = s.memory_id
+                           and b.occurrence_id = s.occurrence_id and b.submitted_at >="""
 
-def close_unsupported(
-    unit: Unit, memory_ids: Collection[UUID], only: Collection[UUID] | None = None
-) -> list[UUID]:
-    """Close the current relationships (`only` these, if given) that rest on these memories and on no memory that is
-    believed; which. What one of them had corrected, and a memory that is believed still says, holds again."""
-    rows = unit.rows(
-        """
+
+def _same(one: str, two: str) -> str:
+    """Whether two versions of a relationship say the same."""
+    columns = [", ".join(f"{alias}.{name}" for name in _CONTENT) for alias in (one, two)]
+    return f"({columns[0]}) is not distinct from ({columns[1]})"
+
+
+def _supports(version: str) -> str:
+    return (
+        f"s.tenant_id = {version}.tenant_id and s.relationship_id = {version}.relationship_id"
+        f" and s.version = {version}.version"
+    )
+
+
+def _since(version: str) -> str:
+    """When the relationship first said what this version says; whoever was there before has not said that."""
+    return f"""(select min(o.created_at) from relationship o where o.tenant_id = {version}.tenant_id
+      and o.relationship_id = {version}.relationship_id and {_same("o", version)})"""
+
+
+def close_unsupported(unit: Unit, memory_ids: Collection[UUID], kept: Collection[UUID] = ()) -> list[UUID]:
+    """Undo what these memories alone say, which are not believed any more, or are just going; which relationships
+    are closed. `kept` are left as they are.
+
+    A current relationship that nothing else supports is closed; so is one to which they gave the window that it has,
+    while the others said another. What they had corrected or succeeded, and a memory that goes on still says, holds
+    again, where one holds at a time until the next one starts.
+    """
+    scope = {"now": unit.now, "tenant": unit.tenant_id, "ids": sorted(memory_ids), "kept": sorted(kept)}
+    closed = unit.rows(
+        f"""
         update relationship r set superseded_at = %(now)s
-        where r.tenant_id = %(tenant)s and r.superseded_at is null
+        where r.tenant_id = %(tenant)s and r.superseded_at is null and r.relationship_id <> all (%(kept)s)
           and r.relationship_id in (select s.relationship_id from support s
                                     where s.tenant_id = %(tenant)s and s.memory_id = any (%(ids)s))
-          and (%(only)s::uuid[] is null or r.relationship_id = any (%(only)s))
-          and not exists (
-            select from support s
-            join memory_version v on v.tenant_id = s.tenant_id and v.memory_id = s.memory_id
-                                 and v.superseded_at is null
-            where s.tenant_id = r.tenant_id and s.relationship_id = r.relationship_id and s.version = r.version)
-        returning r.relationship_id
+          and (not exists (select from support s {_BELIEVED} where {_supports("r")})
+            or (exists (select from support s {_SUBMITTED} {_since("r")}
+                        where {_supports("r")} and s.memory_id = any (%(ids)s))
+              and not exists (select from support s {_BELIEVED} {_SUBMITTED} {_since("r")} where {_supports("r")})
+              and exists (select from relationship e where e.tenant_id = r.tenant_id
+                          and e.relationship_id = r.relationship_id and e.version < r.version and not {_same("e", "r")}
+                          and exists (select from support s {_GOES_ON} where {_supports("e")}))))
+        returning r.relationship_id, r.version
         """,
-        {
-            "now": unit.now,
-            "tenant": unit.tenant_id,
-            "ids": sorted(memory_ids),
-            "only": None if only is None else sorted(only),
-        },
+        scope,
     )
-    closed = [row["relationship_id"] for row in rows]
-    for edge in _still_said(unit, closed) if closed else ():
-        believe(unit, edge, edge["subject"], edge["object"])
-    return closed
+    scope["closed"] = [row["relationship_id"] for row in closed]
+    scope["versions"] = [row["version"] for row in closed]
+    for edge in _still_said(unit, scope) if closed else ():
+        believe(unit, edge, edge["subject"], edge["object"], placed=True)
+    for edge in _gave_way(unit, scope):
+        if edge["last"] > edge["version"]:
+            unit.run(
+                "update relationship set superseded_at = %(now)s where tenant_id = %(tenant)s"
+                " and relationship_id = %(id)s and version = %(last)s",
+                {**scope, "id": edge["relationship_id"], "last": edge["last"]},
+            )
+        believe(unit, edge, edge["subject"], edge["object"], placed=True)
+    return [row["relationship_id"] for row in closed]
 
 
-def _still_said(unit: Unit, relationship_ids: Sequence[UUID]) -> list[Row]:
-    """Of each the newest version that a believed memory supports, with what its ends have been merged into since."""
-    return unit.rows(
-        """
-        select distinct on (r.relationship_id) r.*, coalesce(subject.merged_into, r.subject_id) as subject,
-               coalesce(object.merged_into, r.object_id) as object,
-               (select max(o.version) from relationship o
-                where o.tenant_id = r.tenant_id and o.relationship_id = r.relationship_id) as last
+_ENDS = """coalesce(subject.merged_into, r.subject_id) as subject, coalesce(object.merged_into, r.object_id) as object
         from relationship r
         join entity subject on subject.tenant_id = r.tenant_id and subject.entity_id = r.subject_id
-        left join entity object on object.tenant_id = r.tenant_id and object.entity_id = r.object_id
-        where r.tenant_id = %(tenant)s and r.relationship_id = any (%(ids)s) and exists (
-          select from support s
-          join memory_version v on v.tenant_id = s.tenant_id and v.memory_id = s.memory_id and v.superseded_at is null
-          where s.tenant_id = r.tenant_id and s.relationship_id = r.relationship_id and s.version = r.version)
-        order by r.relationship_id, r.version desc
+        left join entity object on object.tenant_id = r.tenant_id and object.entity_id = r.object_id"""
+_LAST = """(select max(o.version) from relationship o
+                where o.tenant_id = r.tenant_id and o.relationship_id = r.relationship_id)"""
+
+
+def _still_said(unit: Unit, scope: Mapping[str, Any]) -> list[Row]:
+    """Of each that was closed the last thing said that a memory says that goes on, with what its ends have been
+    merged into since."""
+    return unit.rows(
+        f"""
+        with closed as (select * from unnest(%(closed)s::uuid[], %(versions)s::int[]) as c (relationship_id, version))
+        select distinct on (r.relationship_id) r.*, {_LAST} as last, {_ENDS}
+        join closed using (relationship_id)
+        join relationship c on c.tenant_id = r.tenant_id and c.relationship_id = r.relationship_id
+                           and c.version = closed.version
+        where r.tenant_id = %(tenant)s and not {_same("r", "c")}
+          and exists (select from support s {_GOES_ON} where {_supports("r")})
+        order by r.relationship_id,
+                 exists (select from support s {_GOES_ON} {_SUBMITTED} {_since("r")} where {_supports("r")}) desc,
+                 {_since("r")} desc, r.version desc
         """,
-        {"tenant": unit.tenant_id, "ids": list(relationship_ids)},
+        scope,
     )
 
 
-def believe(unit: Unit, edge: Row, subject: UUID, other: UUID | None) -> bool:
+def _gave_way(unit: Unit, scope: Mapping[str, Any]) -> list[Row]:
+    """What was replaced, or closed earlier, by relationships that these memories support and nobody said then or
+    since: as it was, its last version being that one or what was left of it."""
+    return unit.rows(
+        f"""
+        select r.*, {_LAST} as last, {_ENDS}
+        left join relationship l on l.tenant_id = r.tenant_id and l.relationship_id = r.relationship_id
+                                and l.version = r.version + 1 and l.created_at = r.superseded_at
+                                and l.superseded_at is null
+        where r.tenant_id = %(tenant)s and r.superseded_by <> r.relationship_id
+          and r.superseded_by in (select s.relationship_id from support s
+                                  where s.tenant_id = %(tenant)s and s.memory_id = any (%(ids)s))
+          and r.superseded_by <> all (%(kept)s)
+          and (l.version is not null or r.version = {_LAST})
+          and not exists (select from support s {_BELIEVED} {_SUBMITTED} r.superseded_at
+                          where s.tenant_id = r.tenant_id and s.relationship_id = r.superseded_by)
+          and exists (select from support s {_GOES_ON} where {_supports("r")})
+          and not exists (select from support s {_BELIEVED}
+                          join support t on t.tenant_id = s.tenant_id and t.memory_id = s.memory_id
+                                        and t.relationship_id = r.superseded_by
+                          where {_supports("r")})
+        order by r.relationship_id
+        """,
+        scope,
+    )
+
+
+_NEXT = """(select min(o.valid_from) from relationship o
+    join predicate p on p.tenant_id = o.tenant_id and p.space_id = o.space_id and p.predicate_key = o.predicate_key
+    where %(placed)s and o.tenant_id = relationship.tenant_id and o.space_id = relationship.space_id
+      and o.owner_id = relationship.owner_id and o.subject_id = %(subject)s
+      and o.predicate_key = relationship.predicate_key and o.relationship_id <> relationship.relationship_id
+      and o.superseded_at is null and o.polarity = '+' and relationship.polarity = '+'
+      and (p.kind, p.cardinality) = ('state', 'one')
+      and o.valid_from > coalesce(relationship.valid_from, '-infinity'))"""
+"""Where one holds at a time, the start of the next one of the same owner's."""
+
+
+def believe(unit: Unit, edge: Row, subject: UUID, other: UUID | None, *, placed: bool = False) -> bool:
     """Continue a closed version (a row of relationship) between these ends, with its supports; False for one that
-    would now be about itself.
+    would now be about itself. `placed`: where one holds at a time, until the next one starts.
 
     `last` is the highest version there is. The same statement of the same owner is stated once: what another edge
     says already gets the supports.
@@ -77,6 +166,7 @@ def believe(unit: Unit, edge: Row, subject: UUID, other: UUID | None) -> bool:
         "now": unit.now,
         "subject": subject,
         "object": other,
+        "placed": placed,
     }
     stated = unit.row(
         """
@@ -95,13 +185,13 @@ def believe(unit: Unit, edge: Row, subject: UUID, other: UUID | None) -> bool:
     )
     if stated is None:
         unit.run(
-            """
+            f"""
             insert into relationship (tenant_id, relationship_id, version, space_id, owner_id, subject_id,
               predicate_key, object_id, value_type, value_canonical, value_original, value_unit, polarity, valid_from,
               valid_to, created_at)
             select tenant_id, relationship_id, %(next)s, space_id, owner_id, %(subject)s, predicate_key,
               %(object)s::uuid, value_type, value_canonical, value_original, value_unit, polarity, valid_from,
-              valid_to, %(now)s
+              least(valid_to, {_NEXT}), %(now)s
             from relationship
             where tenant_id = %(tenant)s and relationship_id = %(id)s and version = %(version)s
             """,

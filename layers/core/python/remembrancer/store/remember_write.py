@@ -256,9 +256,11 @@ def add_aliases(unit: Unit, space_id: UUID, aliases: Collection[tuple[str, str, 
 
 
 # Relationships -----------------------------------------------------------------------------------------------
-def resting_on(unit: Unit, memory_ids: Collection[UUID], gone: Collection[UUID]) -> list[Row]:
-    """The current relationships that rest on one of these memories and, when all of `gone` are, on none that is
-    believed and goes on: as `remember_read.facts`."""
+def resting_on(
+    unit: Unit, memory_ids: Collection[UUID], without: Collection[UUID] | None = None
+) -> list[Row]:
+    """The current relationships that rest on one of these memories; on none that is believed and goes on when all of
+    `without` are gone, if given: as `remember_read.facts`."""
     if not memory_ids:
         return []
     return unit.rows(
@@ -269,15 +271,19 @@ def resting_on(unit: Unit, memory_ids: Collection[UUID], gone: Collection[UUID])
         where r.tenant_id = %(tenant)s and r.superseded_at is null
           and r.relationship_id in (select s.relationship_id from support s
                                     where s.tenant_id = %(tenant)s and s.memory_id = any (%(ids)s))
-          and not exists (
+          and (%(without)s::uuid[] is null or not exists (
             select from support s
             join memory_version v on v.tenant_id = s.tenant_id and v.memory_id = s.memory_id
                                  and v.superseded_at is null and v.superseded_by is null
             where s.tenant_id = r.tenant_id and s.relationship_id = r.relationship_id and s.version = r.version
-              and s.memory_id <> all (%(gone)s))
+              and s.memory_id <> all (%(without)s)))
         order by r.relationship_id
         """,
-        {"tenant": unit.tenant_id, "ids": sorted(memory_ids), "gone": sorted(gone)},
+        {
+            "tenant": unit.tenant_id,
+            "ids": sorted(memory_ids),
+            "without": None if without is None else sorted(without),
+        },
     )
 
 
