@@ -263,3 +263,26 @@ def test_a_statement_restored_or_merged_into_one_that_stands_is_stated_once(worl
     assert seen(world, "Milo Two") == [("Milo Two", "likes", "Mint Tea")]
     [closed] = edges(world, "Milo One")[-1:]
     assert closed["superseded_by"] == rests[0]["relationship_id"]
+
+
+@pytest.mark.parametrize("as_object", [False, True])
+def test_a_merged_entity_whose_own_name_was_erased_is_called_by_the_other(
+    world: World, as_object: bool
+) -> None:
+    """Its edges were shown to nobody, and whatever was compared with one that ends there was an internal failure."""
+    whole, part = f"Nordhavn Group {as_object}", f"NORDHAVN {as_object}"
+    first = world.ingest(f"{whole} exists.", entities=[{"name": whole, "kind": "organization"}])["memory_id"]
+    ends = {"subject": "Odd", "object": part, "object_kind": "organization"}
+    if not as_object:
+        ends = {"subject": part, "subject_kind": "organization", "object": "Odd"}
+    text = f"Odd works, {as_object}."
+    world.ingest(text, relations=[{"predicate": "works_at", **ends}])
+    path = f"/v1/entities/{entity(world, whole)}"
+    assert merged(world, part, whole).status == 200
+    purge = {"memory_ids": [first], "dry_run": False, "reason": "other"}
+    assert world.call(ADMIN, "POST", "/v1/purge", purge, signed=True).status == 200
+    shown = world.call(AGENT, "GET", path).json
+    assert (shown["name"], len(shown["relationships"])) == (part, 1)
+    assert shown["relationships"][0]["object" if as_object else "subject"] == part
+    other = relation("Odd" if as_object else part, "works_at", "Elsewhere")
+    assert world.ingest(text, title="Again", relations=[other])["status"] == "stored"

@@ -354,8 +354,6 @@ def _erase_names(unit: Unit, entity_ids: list[UUID]) -> tuple[int, int]:
                             where o.tenant_id = n.tenant_id and o.entity_id = n.entity_id)
           and not exists (select from entity_name o where o.tenant_id = n.tenant_id and o.entity_id = n.entity_id
                           and o.canonical)
-          and not exists (select from entity_name o where o.tenant_id = n.tenant_id and o.space_id = n.space_id
-                          and o.kind = n.kind and o.name_key = n.name_key and o.canonical)
         """,
         scope,
     )
