@@ -294,6 +294,28 @@ def test_a_bundle_that_comes_back_is_known(
     assert {item["status"] for item in ump(world, *other).json["items"]} == {"stored"}
 
 
+@pytest.mark.parametrize("job", [False, True])
+def test_nothing_is_read_into_what_a_bundle_says(
+    world: World, bucket: Bucket, run_job: Callable[..., dict[str, Any]], job: bool
+) -> None:
+    """What a person approved undated and without a graph came back dated, as a second live copy, and linked."""
+    domain, name = ("whole-job", "Holm") if job else ("whole-request", "Berg")
+    world.remember(f"Maria {name} has worked at Acme since 2020.", domain=domain)
+    world.remember(f"Ola {name} lives in Oslo.", domain=domain)
+    world.ingest(f"Ines {name} has been there since 2019: [[works_at::Acme]].", domain=domain)
+    filler = [record(f"Filler {n}.") for n in range(70 if job else 0)]
+    records = exported(world, bucket, run_job, domain)
+    reply = ump(world, *records, *filler)
+    result = run_job(reply.json["job_id"])["result"] if job else reply.json
+    assert [item["status"] for item in result["items"][:3]] == ["duplicate"] * 3
+    assert exported(world, bucket, run_job, domain) == records
+    # Of what others send, graph and time are read as ever.
+    other = record(f"Una {name} has worked at Acme since 2020.")
+    assert ump(world, other, domain=f"{domain}-other").status == 201
+    [read] = exported(world, bucket, run_job, f"{domain}-other")
+    assert read["time"]["valid_from"] == "2020-01-01T00:00:00Z" and read["body"]["structured"]["relations"]
+
+
 @pytest.mark.parametrize(
     ("said", "asked", "space"),
     [

@@ -94,6 +94,9 @@ class UmpImport:
     notes: tuple[str, ...] = ()
     silent: bool = False
     """The record does not say whom it is for, so it is private unless whoever sends it speaks for it."""
+    complete: bool = False
+    """The record says all that was known of graph and time, as those of our bundles do: nothing more is read from its
+    text, which would date what is stored undated and link what nobody linked."""
 
 
 def ump_id(domain: str, content: str) -> str:
@@ -156,6 +159,7 @@ def from_ump(record: Any, now: datetime, domain: str | None = None) -> UmpImport
         _claims(record, identity, created, lifecycle, scope, notes),
         tuple(notes),
         silent="visibility" not in scope and "access_scope" not in extra,
+        complete=extra.get("complete") is True,
     )
 
 
@@ -213,7 +217,7 @@ def _structured(request: IngestRequest) -> dict[str, Any]:
         exclude_none=True,
     )
     kept = {name: value for name, value in values.items() if value != []}
-    return kept | {"raw_kind": request.kind, "assertion_kind": request.assertion_kind}
+    return kept | {"raw_kind": request.kind, "assertion_kind": request.assertion_kind, "complete": True}
 
 
 def _exported_kind(kind: str, claimed: Any) -> str:

@@ -41,6 +41,8 @@ class Item:
     held: bool
     part: Part | None = None
     claimed: Mapping[str, Any] | None = None
+    complete: bool = False
+    """It says all of graph and time itself: nothing is read from its text."""
 
     @property
     def text(self) -> Text:
@@ -48,7 +50,7 @@ class Item:
 
     def enriched(self, now: datetime) -> Item:
         """With what its text states of graph and time (flows/enrich). Once: what was read is said from then on."""
-        return replace(self, request=enriched(self.request, now))
+        return self if self.complete else replace(self, request=enriched(self.request, now))
 
     def to_dict(self) -> dict[str, Any]:
         """JSON, for the staging table."""
@@ -63,6 +65,7 @@ class Item:
             if part is None
             else [part.ordinal, part.heading_path, part.line_start, part.line_end],
             "claimed": None if self.claimed is None else dict(self.claimed),
+            "complete": self.complete,
         }
 
     @classmethod
@@ -76,6 +79,7 @@ class Item:
             held=stored["held"],
             part=None if part is None else Part(*part),
             claimed=stored["claimed"],
+            complete=stored["complete"],
         )
 
 

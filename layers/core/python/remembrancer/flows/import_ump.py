@@ -58,7 +58,8 @@ def _read(
         if read.notes:
             notes[index] = list(read.notes)
         claimed = {**read.claimed, "ump_id": read.ump_id}
-        yield Record(index, read.request.model_copy(update={"target_space": asked}), claimed)
+        kept = read.request.model_copy(update={"target_space": asked})
+        yield Record(index, kept, claimed, complete=read.complete)
 
 
 def _space(request: UmpRequest, read: UmpImport) -> str | None:

@@ -33,6 +33,8 @@ class Record:
     claimed: Mapping[str, Any] | None = None
     redacted: tuple[str, ...] = ()
     """Kinds of the secrets that were replaced already."""
+    complete: bool = False
+    """Nothing is read from its text (domain/ump)."""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON, for the staging table."""
@@ -41,12 +43,15 @@ class Record:
             "request": self.request.model_dump(mode="json", exclude_defaults=True),
             "claimed": None if self.claimed is None else dict(self.claimed),
             "redacted": list(self.redacted),
+            "complete": self.complete,
         }
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Record:
         request = IngestRequest.model_validate(stored["request"])
-        return cls(stored["index"], request, stored["claimed"], tuple(stored["redacted"]))
+        return cls(
+            stored["index"], request, stored["claimed"], tuple(stored["redacted"]), stored["complete"]
+        )
 
 
 @dataclass
@@ -179,6 +184,7 @@ def _judge_one(
             pii=examined.pii,
             held=examined.verdict is Verdict.QUARANTINE,
             claimed=_claims(examined.request.claimed),
+            complete=record.complete,
         )
     )
 
