@@ -14,6 +14,7 @@ from remembrancer.domain.problems import Problem
 from remembrancer.domain.requests import MAX_ALIASES, EntityIn, IngestRequest, RelationIn, ValueIn
 from remembrancer.domain.tenant_settings import Space
 from remembrancer.domain.ump import MAX_RELATED, to_ump, ump_id
+from remembrancer.domain.values import canonical_value
 from remembrancer.flows import render
 from remembrancer.flows.context import Services
 from remembrancer.flows.export import asked_spaces
@@ -154,9 +155,7 @@ def _entities(entity: Row) -> Iterator[EntityIn]:
 def _relation(edge: Row) -> RelationIn:
     value = None
     if edge["value_type"] is not None:
-        # As it was written, but for a boolean, which was no text.
-        said = edge["value_canonical" if edge["value_type"] == "boolean" else "value_original"]
-        value = ValueIn(type=edge["value_type"], value=said, unit=edge["value_unit"])
+        value = ValueIn(type=edge["value_type"], value=_written(edge), unit=edge["value_unit"])
     return RelationIn(
         subject=edge["subject"],
         subject_kind=edge["subject_kind"],
@@ -168,3 +167,13 @@ def _relation(edge: Row) -> RelationIn:
         valid_from=edge["valid_from"],
         valid_to=edge["valid_to"],
     )
+
+
+def _written(edge: Row) -> str:
+    """The value as it was written, where that says it: a boolean was no text, a number may have had another unit."""
+    original, canonical = str(edge["value_original"]), str(edge["value_canonical"])
+    try:
+        same = canonical_value(edge["value_type"], original) == canonical
+    except ValueError:
+        same = False
+    return original if same else canonical
