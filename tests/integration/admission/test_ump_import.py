@@ -294,6 +294,22 @@ def test_a_bundle_that_comes_back_is_known(
     assert {item["status"] for item in ump(world, *other).json["items"]} == {"stored"}
 
 
+@pytest.mark.parametrize("number", [1e20, -1e308, 2.0**63, 9.2e18, 2**63 - 1, -(2**63) + 1, 1.5, 5e-324])
+def test_a_bundle_with_any_number_that_was_claimed_comes_back(
+    world: World, bucket: Bucket, run_job: Callable[..., dict[str, Any]], number: float
+) -> None:
+    """A large one was kept as an integer of hundreds of digits, and with it every record of the bundle was refused."""
+    domain = f"number-{number.hex() if isinstance(number, float) else number}".replace(".", "-").replace(
+        "+", "-"
+    )
+    said = record(f"Claimed {number}.", provenance={"at": number}, consent={"seen": [number]})
+    assert ump(world, said, domain=domain).status == 201
+    records = exported(world, bucket, run_job, domain)
+    assert [item["status"] for item in ump(world, *records).json["items"]] == ["duplicate"]
+    kept = records[0].get("provenance", {}).get("at")
+    assert kept == (number if abs(number) < 2**63 else None)
+
+
 @pytest.mark.parametrize("job", [False, True])
 def test_nothing_is_read_into_what_a_bundle_says(
     world: World, bucket: Bucket, run_job: Callable[..., dict[str, Any]], job: bool

@@ -68,6 +68,8 @@ _DURATION = re.compile(
 )
 _MAX_CLAIM_NODES = 200
 _MAX_CLAIM_CHARACTERS = 4_096
+_MAX_CLAIM_NUMBER = 2.0**63
+"""A larger one is kept as an integer of more digits than a request may have: its bundle could not come back."""
 
 
 class UmpRecordError(ValueError):
@@ -424,6 +426,8 @@ def _is_small(value: Any) -> bool:
         nodes += 1
         if isinstance(item, str):
             characters += len(item)
+        elif isinstance(item, float) and abs(item) >= _MAX_CLAIM_NUMBER:
+            return False
         elif isinstance(item, dict):
             characters += sum(len(str(key)) for key in item)
             queue.extend((inner, depth + 1) for inner in item.values())
