@@ -104,6 +104,45 @@ def test_a_contradiction_names_only_memories_that_may_be_shown(world: World) -> 
     assert answer["contradictions"][0]["memory_ids"] == [shown]
 
 
+def test_no_relationship_is_shown_under_a_name_that_only_a_held_memory_brought(world: World) -> None:
+    """Wherever relationships are shown, of their subject and of their object; by another name when it was told."""
+    secret = {"name": "Nightingale", "kind": "person", "aliases": ["Priya"]}
+    base = {"name": "Station Nine", "kind": "place", "aliases": ["the annex"]}
+    held = world.ingest("Nightingale is Priya, Station Nine the annex.", entities=[secret, base])["memory_id"]
+    told = world.ingest(
+        "Priya works at the annex.",
+        relations=[
+            {
+                "subject": "Priya",
+                "subject_kind": "person",
+                "predicate": "works_at",
+                "object": "the annex",
+                "object_kind": "place",
+            }
+        ],
+    )["memory_id"]
+
+    def shown() -> list[dict[str, Any]]:
+        memory = world.call(READER, "GET", f"/v1/memories/{told}").json["relationships"]
+        [hit] = [hit for hit in world.recall("Priya annex")["hits"] if hit["memory_id"] == told]
+        [listed] = [
+            m for m in world.call(READER, "GET", "/v1/memories").json["memories"] if m["memory_id"] == told
+        ]
+        [found] = world.call(READER, "GET", "/v1/entities?name=Priya").json["entities"]
+        entity = world.call(READER, "GET", f"/v1/entities/{found['entity_id']}").json["relationships"]
+        path = f"/v1/relationships/{memory[0]['relationship_id']}/history"
+        history = world.call(READER, "GET", path).json["versions"]
+        claim = world.call(READER, "POST", "/v1/verify", {"claim": "Priya works at Globex."}).json
+        opposed = [one["relationship"] for one in claim["contradictions"]]
+        return [*memory, *hit["relationships"], *listed["relationships"], *entity, *history, *opposed]
+
+    names = [(one["subject"], one["object"]) for one in shown()]
+    assert names == [("Nightingale", "Station Nine")] * 6
+    hold(world, held)
+    names = [(one["subject"], one["object"]) for one in shown()]
+    assert names == [("Priya", "the annex")] * 6
+
+
 def test_the_relationships_of_a_hit_are_those_of_the_asked_view(world: World) -> None:
     text = "Ana works somewhere with a canteen."
     world.ingest(

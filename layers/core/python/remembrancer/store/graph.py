@@ -15,6 +15,7 @@ from remembrancer.domain.names import name_key
 from remembrancer.domain.requests import EntityIn, RelationIn
 from remembrancer.domain.time_rules import Window
 from remembrancer.domain.values import canonical_value
+from remembrancer.store import visibility
 from remembrancer.store.database import Row, Unit
 from remembrancer.store.locks import lock
 
@@ -492,7 +493,8 @@ def supported_by(
     rows = unit.rows(
         f"""
         select distinct s.memory_id, r.relationship_id, r.version, r.predicate_key, r.polarity, r.valid_from,
-               r.valid_to, subject.name as subject, object.name as object, r.value_type,
+               r.valid_to, {visibility.called("r.subject_id")} as subject,
+               {visibility.called("r.object_id")} as object, r.value_type,
                r.value_canonical, r.value_unit
         from unnest(%(ids)s::uuid[]) as w (memory_id)
         cross join lateral (select memory_id, relationship_id, version from support
@@ -500,10 +502,6 @@ def supported_by(
         cross join lateral (select * from relationship r
           where tenant_id = %(tenant)s and relationship_id = s.relationship_id and version = s.version
             and {believed} offset 0) r
-        cross join lateral (select name from entity_name
-          where tenant_id = %(tenant)s and entity_id = r.subject_id and canonical offset 0) subject
-        left join lateral (select name from entity_name
-          where tenant_id = %(tenant)s and entity_id = r.object_id and canonical offset 0) object on true
         order by r.relationship_id
         """,
         {"tenant": unit.tenant_id, "ids": memory_ids, **(view or {})},

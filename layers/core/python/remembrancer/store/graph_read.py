@@ -13,13 +13,9 @@ from remembrancer.store.database import Row, Unit
 MAX_ENTITIES = 16
 MAX_EDGES = 2_000
 
-_NAMED = """
-join entity_name subject on subject.tenant_id = r.tenant_id and subject.entity_id = r.subject_id and subject.canonical
-left join entity_name object on object.tenant_id = r.tenant_id and object.entity_id = r.object_id and object.canonical
-"""
-_EDGE = """r.relationship_id, r.version, r.subject_id, r.object_id, r.predicate_key, r.polarity, r.valid_from,
+_EDGE = f"""r.relationship_id, r.version, r.subject_id, r.object_id, r.predicate_key, r.polarity, r.valid_from,
   r.valid_to, r.created_at, r.superseded_at, r.superseded_by, r.value_type, r.value_canonical, r.value_unit,
-  subject.name as subject, object.name as object"""
+  {visibility.called("r.subject_id")} as subject, {visibility.called("r.object_id")} as object"""
 
 
 def _supported(known_at: datetime | None) -> str:
@@ -159,7 +155,7 @@ def edges_of(
     """The relationships of an entity in the asked view, in both directions."""
     return unit.rows(
         f"""
-        select {_EDGE} from relationship r {_NAMED}
+        select {_EDGE} from relationship r
         where r.tenant_id = %(tenant)s and r.space_id = any (rem_spaces())
           and (r.subject_id = %(id)s or r.object_id = %(id)s) and {visibility.live_edge(known_at=known_at)}
           and {_supported(known_at)}
@@ -173,7 +169,7 @@ def versions(unit: Unit, relationship_id: UUID) -> list[Row]:
     """Every version of a relationship that has ever been supported by a memory that is not held, oldest first."""
     return unit.rows(
         f"""
-        select {_EDGE} from relationship r {_NAMED}
+        select {_EDGE} from relationship r
         where r.tenant_id = %(tenant)s and r.space_id = any (rem_spaces()) and r.relationship_id = %(id)s
           and exists (select from support s join memory m on m.tenant_id = s.tenant_id and m.memory_id = s.memory_id
                       where s.tenant_id = r.tenant_id and s.relationship_id = r.relationship_id
@@ -231,7 +227,7 @@ def about(unit: Unit, keys: Sequence[str]) -> list[Row]:
             array(select k.name from entity_name k where k.tenant_id = r.tenant_id and k.entity_id = r.subject_id
               and k.name_key = any (%(keys)s) and {visibility.mentioned("k", named=True)}
                 order by k.name_key collate "C") as called
-        from relationship r {_NAMED}
+        from relationship r
         where r.tenant_id = %(tenant)s and r.space_id = any (rem_spaces())
           and r.subject_id in (select entity_id from entity_name k where k.tenant_id = %(tenant)s
                                and k.space_id = any (rem_spaces()) and k.name_key = any (%(keys)s)

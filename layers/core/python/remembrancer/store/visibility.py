@@ -81,6 +81,14 @@ def mentioned(
         and {live(known_at=known_at, decayed=decayed)})"""
 
 
+def called(entity_id: str) -> str:
+    """The name of that entity, the canonical one before others: of those that a memory brought which is not held."""
+    return f"""(select n.name from entity_name n where n.tenant_id = %(tenant)s and n.entity_id = {entity_id}
+      and exists (select from mention t where t.tenant_id = n.tenant_id and t.entity_id = n.entity_id
+                    and t.name_key = n.name_key and {_not_held("t")})
+      order by n.canonical desc, n.name_key collate "C" limit 1)"""
+
+
 def seen(memory_id: str, columns: str, visible: str) -> str:
     """`columns` of that memory when the predicate `visible` lets it be shown, else no row: a subquery that the planner
     leaves where it stands, since it misjudges by far how many rows pass the policies."""
