@@ -181,6 +181,48 @@ def test_two_phrases_may_stand_in_two_passages_of_a_hit(
     assert not world.recall('"tomatoes grow" "planted a melon"')["hits"]
 
 
+ABOUT_WORDS = [
+    "The build runs gcc -Wall for every file.",
+    "Laut Bericht ist \u201estate of the art\u201c nicht genug f\u00fcr uns und die Kunden.",
+    "She learned it the hard way.",
+    "We watched Die Hard again.",
+    "The foo field is indexed.",
+    "A lookup is spelled foo__bar.",
+    "The std namespace is large.",
+    "Lists are std::vector there.",
+    "\u092e\u0941\u091d\u0947 \u0939\u093f\u0928\u094d\u0926\u0940 \u092a\u0938\u0902\u0926 \u0939\u0948",
+    "\u0939\u093e\u0928\u093f \u0926\u0947 \u0926\u0940 \u0939\u0948",
+]
+
+
+@pytest.mark.parametrize("exact_max", [4_000, 0])
+@pytest.mark.parametrize(
+    ("asked", "holding"),
+    [
+        ('"gcc -Wall"', [0]),
+        ('"state of the art"', [1]),
+        ('"die hard"', [3]),
+        ('"\u0939\u093f\u0928\u094d\u0926\u0940"', [8]),
+        ("foo__bar", [5]),
+        ("std::vector", [7]),
+        ("\u0939\u093f\u0928\u094d\u0926\u0940", [8]),
+    ],
+)
+def test_what_is_quoted_or_left_out_is_just_what_holds_it(
+    world: World, monkeypatch: pytest.MonkeyPatch, asked: str, holding: list[int], exact_max: int
+) -> None:
+    """A mark inside a phrase, a phrase quoted in a text of another language, a stop word of another language, names of
+    several words, letters with vowel signs."""
+    monkeypatch.setattr(search, "EXACT_MAX", exact_max)
+    for text in ABOUT_WORDS:
+        world.ingest(text)
+    if asked[0] == '"':
+        assert texts(world.recall(asked)) == [ABOUT_WORDS[number] for number in holding]
+    rest = set(ABOUT_WORDS) - {ABOUT_WORDS[number] for number in holding}
+    everything = "build kunden way watched foo lookup std lists \u0939\u0948"
+    assert set(texts(world.recall(f"{everything} -{asked}", limit=100))) == rest
+
+
 def test_a_held_successor_is_not_named(world: World) -> None:
     first = world.remember("Ana works at Acme in the north office.")
     proposal = world.propose("Ana works at Globex in the south office.")["proposal_id"]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cached_property
 
 from remembrancer.domain.stopwords import is_negation
-from remembrancer.domain.terms import text_terms
+from remembrancer.domain.terms import WORD, text_terms
 
 ALIKE = 0.9
 """Jaccard likeness of the sets of terms from which two texts say the same."""
@@ -15,7 +14,6 @@ LONG = 20_000
 """Characters from which texts are compared as a whole alone: taking them apart would cost seconds."""
 RESPONSE_BYTES = 4_000_000
 """Stored text of one answer, in UTF-8. A function answers with 6 MB at most, and more is never sent at all."""
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
 def distinct(texts: Sequence[str], authors: Sequence[str | None], limit: int) -> list[int]:
@@ -41,7 +39,7 @@ class _Said:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        words = _WORD.findall(text)
+        words = WORD.findall(text)
         folded = [word.casefold().replace("’", "'") for word in words]
         self._words = frozenset(folded)
         # The capitalised ones, folded as they are.

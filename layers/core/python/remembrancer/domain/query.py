@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+import unicodedata
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -11,7 +12,17 @@ from itertools import islice
 
 from remembrancer.domain.names import fold
 from remembrancer.domain.periods import Period, find_periods
-from remembrancer.domain.terms import UNSPACED, Asked, excluding_terms, is_unspaced, phrase_terms, query_terms
+from remembrancer.domain.terms import (
+    LETTERS,
+    MARKS,
+    UNSPACED,
+    Asked,
+    Phrase,
+    excluding_terms,
+    is_unspaced,
+    phrase_terms,
+    query_terms,
+)
 
 MAX_WORDS = 48
 """Distinct words of a query that are looked up; what follows only repeats or pads."""
@@ -26,16 +37,16 @@ _LETTER = rf"[^\W{UNSPACED}]"
 _PHRASE = re.compile(
     rf'(?<!{_LETTER})(-?)["“„«「『＂]([^"“”„«»「」『』＂]{{1,200}})["”“»」』＂](?!{_LETTER})'
 )
-# A minus sign before a letter, behind a space: `-draft`, `-notes.md`, not `well-known`, `- item` or `-5`.
-_EXCLUDED = re.compile(r"(?<!\S)-([^\W\d_](?:[\w'’]|[._/:@#-](?=\w)){0,63})")
+# A minus sign before a letter, behind a space: `-draft`, `-notes.md`, `-std::list`, not `well-known`, `- item` or `-5`.
+_EXCLUDED = re.compile(rf"(?<!\S)-([^\W\d_](?:[\w'’{MARKS}]|[._/:@#?=&%+~-]{{1,3}}(?=\w)){{0,199}})")
 _WHEN = re.compile(
     r"^\W*(?:when|how long|since when|what (?:date|day|year|month|time)|which (?:day|year|month))\b", re.I
 )
-_CAPITALISED = re.compile(r"[^\W\d_][\w'’-]*")
+_CAPITALISED = re.compile(rf"[^\W\d_][\w'’{MARKS}-]*")
 _POSSESSIVE = re.compile(r"['’]s?$")
 _MARKS = re.compile(r"[^\w\s]{1,2}")
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
-_WORDS = re.compile(r"[^\W_]+(?:['’.&-][^\W_]+)*")
+_WORDS = re.compile(rf"{LETTERS}(?:['’.&-]{LETTERS})*")
 
 
 @dataclass(frozen=True)
@@ -43,12 +54,12 @@ class Question:
     text: str
     """What is embedded: the query without its operators."""
     words: tuple[Asked, ...]
-    phrases: tuple[tuple[tuple[str, ...], ...], ...]
-    """Each must be in a hit: the sequences of terms, any of which is the phrase."""
+    phrases: tuple[tuple[Phrase, ...], ...]
+    """Each must be in a hit, in the form that its language gives it."""
     excluded: tuple[str, ...]
     """Terms of which no hit may have one."""
-    excluded_phrases: tuple[tuple[str, ...], ...]
-    """Sequences of two terms or more of which no hit may hold one."""
+    excluded_phrases: tuple[Phrase, ...]
+    """None of which a hit may hold."""
     name_words: frozenset[str]
     """Folded words that may be part of a person's name."""
     asks_when: bool
@@ -58,39 +69,35 @@ class Question:
 def understand(query: str, now: datetime, *, operators: bool = True) -> Question:
     """`now` is the instant that `last May` counts from, timezone-aware. Without `operators` quotes and hyphens are
     marks of the text like any other: a claim is no search expression."""
-    phrases: list[tuple[tuple[str, ...], ...]] = []
+    phrases: list[tuple[Phrase, ...]] = []
     excluded: dict[str, None] = {}
-    excluded_phrases: dict[tuple[str, ...], None] = {}
-
-    left_out = 0
-
-    def exclude(sequences: Sequence[tuple[str, ...]]) -> None:
-        nonlocal left_out
-        excluded.update((s[0], None) for s in sequences if len(s) == 1)
-        longer = [s for s in sequences if len(s) > 1]
-        # Of each phrase the sequences of all languages, or of the first phrases alone some would be left.
-        if longer and left_out < MAX_EXCLUDED:
-            left_out += 1
-            excluded_phrases.update((s, None) for s in longer)
+    excluded_phrases: list[tuple[Phrase, ...]] = []
 
     def phrase(match: re.Match[str]) -> str:
-        sequences = tuple(phrase_terms(match[2]))
-        if match[1]:
-            exclude(sequences)
-            return " "
-        if sequences and len(phrases) < MAX_PHRASES:
-            phrases.append(sequences)
-        return f" {match[2]} "
+        forms = tuple(phrase_terms(match[2]))
+        kept, most = (excluded_phrases, MAX_EXCLUDED) if match[1] else (phrases, MAX_PHRASES)
+        if forms and len(kept) < most:
+            kept.append(forms)
+        return " " if match[1] else f" {match[2]} "
 
     def leave_out(match: re.Match[str]) -> str:
-        if _UNSPACED.search(match[1]):
-            # The run itself, not every pair of its characters, nor each number in it.
-            exclude(phrase_terms(match[1]))
-        else:
-            exclude([(term,) for term in excluding_terms(match[1])])
+        terms = excluding_terms(match[1])
+        excluded.update(dict.fromkeys(terms))
+        if not terms and len(excluded_phrases) < MAX_EXCLUDED:
+            excluded_phrases.append(tuple(phrase_terms(match[1])))
         return " "
 
-    plain = _EXCLUDED.sub(leave_out, _PHRASE.sub(phrase, query)) if operators else query
+    def without_operators() -> Iterator[str]:
+        end = 0
+        for quoted in _PHRASE.finditer(query):
+            # A hyphen inside a phrase is a mark of it.
+            yield _EXCLUDED.sub(leave_out, query[end : quoted.start()])
+            yield phrase(quoted)
+            end = quoted.end()
+        yield _EXCLUDED.sub(leave_out, query[end:])
+
+    query = unicodedata.normalize("NFC", query)
+    plain = "".join(without_operators()) if operators else query
     words = tuple(query_terms(plain)[:MAX_WORDS])
     if not words and not phrases:
         # Nothing but exclusions or marks: what was typed is what is looked for.
@@ -102,7 +109,7 @@ def understand(query: str, now: datetime, *, operators: bool = True) -> Question
         words=words,
         phrases=tuple(phrases),
         excluded=tuple(excluded)[: MAX_EXCLUDED * 8],
-        excluded_phrases=tuple(excluded_phrases),
+        excluded_phrases=tuple(form for forms in excluded_phrases for form in forms),
         name_words=_name_words(plain),
         asks_when=_WHEN.search(plain) is not None,
         periods=tuple(find_periods(plain, now)),

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import Stemmer
@@ -27,9 +27,19 @@ MAX_WORD = 64
 MAX_TERMS = 2_000
 """Terms of one text; a passage of 1,000 bytes has far fewer."""
 
-# A digit group keeps its number whole; an apostrophe or a joiner holds a word together.
+MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
+    "\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u0f71-\u0f87\u102b-\u103e\u1056-\u1059\u17b4-\u17d3"
+)
+"""What is written on or around a letter and is none by itself (accents, points, vowel signs; of the Indic blocks all
+that is no stop), as the inside of a character class."""
+LETTERS = rf"[^\W_]++(?:[{MARKS}]++[^\W_]*+)*+"
+"""A run of letters and digits with their marks. As a pattern; linear."""
+WORD = re.compile(rf"{LETTERS}(?:['’]{LETTERS})*")
+"""An apostrophe holds a word together."""
+# A digit group keeps its number whole.
 _NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 # From the beginning of a word and without going back: linear, however long a word is.
 _COMPOUND = re.compile(r"(?<![^\W_])[^\W_]++(?:[._/:@#-][^\W_]++)+")
 _POSSESSIVE = re.compile(r"['’]s?$")
@@ -111,13 +121,15 @@ def query_terms(text: str) -> list[Asked]:
 
 
 def excluding_terms(word: str) -> list[str]:
-    """The terms of which a text that holds this word has one. An identifier or a compound is left out as a whole,
-    not for its parts."""
+    """The terms of which a text that holds this word has one; none when the word is several, and so a phrase. An
+    identifier or a compound has a term as a whole, and is not left out for its parts."""
     tokens = list(_tokens(word))
-    whole = [token.text for token in tokens if token.extra and not _UNSPACED.search(token.text)]
-    if whole and sum(not token.extra for token in tokens) > 1:
-        return [max(whole, key=len)]
-    return [form for asked in query_terms(word) for form in asked.forms]
+    if _UNSPACED.search(word):
+        return []
+    if sum(not token.extra for token in tokens) < 2:
+        return [form for asked in query_terms(word) for form in asked.forms]
+    whole = unicodedata.normalize("NFKC", word).casefold()[:MAX_WORD]
+    return [token.text for token in tokens if token.extra and token.text == whole]
 
 
 def is_unspaced(text: str) -> bool:
@@ -125,25 +137,32 @@ def is_unspaced(text: str) -> bool:
     return _UNSPACED.fullmatch(text) is not None
 
 
-def phrase_terms(text: str) -> list[tuple[str, ...]]:
-    """The sequences of terms that a text holding this phrase has, one a language; empty for stop words alone.
+class Phrase(NamedTuple):
+    """A phrase as a text of one of these languages has it: its terms, one after the other."""
 
-    A phrase matches through stop words and inflection: both sides are reduced to the same terms.
+    terms: tuple[str, ...]
+    languages: tuple[str, ...]
+
+
+def phrase_terms(text: str) -> list[Phrase]:
+    """The phrase as the texts of each language have it, since one of any language may quote it; none for stop words
+    alone.
+
+    A phrase matches through stop words and inflection: both sides are reduced to the same terms. What is a stop word
+    in one language only is left out of its texts alone: `die hard` is not any `hard`.
     """
-    detected = detect_language(text)
-    languages = tuple(STOPWORDS) if detected is None else (detected, DEFAULT_LANGUAGE)
     tokens = [token for token in _tokens(text) if not token.extra]
-    found: dict[tuple[str, ...], None] = {}
-    for language in languages:
-        stop = STOPWORDS[language]
+    found: dict[tuple[str, ...], list[str]] = {}
+    for language, stop in STOPWORDS.items():
         sequence = tuple(
             token.text if token.unspaced else _stem(language, token.text)
             for token in tokens
             if token.unspaced or token.text not in stop
         )
-        if sequence:
-            found[sequence] = None
-    return list(found)
+        found.setdefault(sequence, []).append(language)
+    if (detect_language(text) or DEFAULT_LANGUAGE) in found.get((), ()):
+        return []
+    return [Phrase(sequence, tuple(languages)) for sequence, languages in found.items() if sequence]
 
 
 def detect_language(text: str) -> str | None:
@@ -151,7 +170,7 @@ def detect_language(text: str) -> str | None:
 
     Another than English needs two of them: `in`, `an` and `com` are words of half of Europe.
     """
-    words = [match[0].casefold() for match in _WORD.finditer(text[:4_000])]
+    words = [match[0].casefold() for match in WORD.finditer(text[:4_000])]
     counts = {language: sum(word in stop for word in words) for language, stop in STOPWORDS.items()}
     best = max(counts, key=lambda language: counts[language])
     if counts[best] >= 2 and counts[best] > counts[DEFAULT_LANGUAGE]:
@@ -202,7 +221,7 @@ def _tokens(text: str) -> Iterator[_Token]:
     """Words in order, then the further handles."""
     plain = _NUMBER.sub(lambda match: match[0].replace(",", ""), unicodedata.normalize("NFKC", text))
     extras: dict[str, None] = {}
-    for match in _WORD.finditer(plain):
+    for match in WORD.finditer(plain):
         runs = list(_runs(match[0]))
         for place, (run, unspaced) in enumerate(runs):
             if unspaced:

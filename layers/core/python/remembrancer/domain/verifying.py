@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Literal
 
 from remembrancer.domain.stopwords import is_negation
-from remembrancer.domain.terms import text_terms
+from remembrancer.domain.terms import WORD, text_terms
 from remembrancer.domain.triples import Span
 
 Kind = Literal["exact", "normalized", "tokens"]
@@ -27,8 +27,7 @@ _BEHIND = 3
 _BEFORE = 200
 """Characters before a match in which its sentence is looked for a denial."""
 _SENTENCE = re.compile(r"[.!?;\n。！？]")
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_WORD_OR_NUMBER = re.compile(rf"(?<![\d.,])\d{{1,3}}(?:,\d{{3}})+(?![\d,])|{_WORD.pattern}")
+_WORD_OR_NUMBER = re.compile(rf"(?<![\d.,])\d{{1,3}}(?:,\d{{3}})+(?![\d,])|{WORD.pattern}")
 _STATEMENT = re.compile(r"[.!?;…](?=\s|$)|[。！？；]|\n\s*\n")
 """Ends of a statement: a line may break inside one, and a point inside a number ends none."""
 _QUANTITY = re.compile(
@@ -300,4 +299,4 @@ def _terms(word: str) -> frozenset[str]:
 
 
 def _denies(text: str) -> bool:
-    return any(is_negation(found[0]) for found in _WORD.finditer(text))
+    return any(is_negation(found[0]) for found in WORD.finditer(text))

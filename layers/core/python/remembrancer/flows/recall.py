@@ -454,8 +454,8 @@ def _explained(ranked: Ranked) -> dict[str, Any]:
             "embedded": question.text,
             "words": [asked.word for asked in question.words],
             "terms": [list(asked.forms) for asked in question.words],
-            "phrases": [[list(sequence) for sequence in phrase] for phrase in question.phrases],
-            "excluded": [*question.excluded, *(list(phrase) for phrase in question.excluded_phrases)],
+            "phrases": [[list(form.terms) for form in phrase] for phrase in question.phrases],
+            "excluded": [*question.excluded, *(list(phrase.terms) for phrase in question.excluded_phrases)],
             "names": sorted(question.name_words),
             "asks_when": question.asks_when,
             "periods": [

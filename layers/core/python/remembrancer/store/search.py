@@ -9,7 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from remembrancer.domain.terms import scoped
+from remembrancer.domain.terms import Phrase, scoped
 from remembrancer.store import terms, visibility
 from remembrancer.store.database import Row, Unit
 from remembrancer.store.vectors import vector_text
@@ -78,9 +78,9 @@ class Filters:
     since: datetime | None
     known_at: datetime | None
     decayed: bool
-    phrases: Sequence[Sequence[Sequence[str]]]
+    phrases: Sequence[Sequence[Phrase]]
     excluded: Sequence[str]
-    excluded_phrases: Sequence[Sequence[str]]
+    excluded_phrases: Sequence[Phrase]
     view: Mapping[str, Any]
     """The parameters of `visibility.view`."""
 
@@ -225,11 +225,11 @@ def _parameters(unit: Unit, asking: Asking, filters: Filters) -> dict[str, Any]:
     for place in range(2):
         space = spaces[min(place, len(spaces) - 1)]
         parameters[f"terms_{place}"] = scoped(space, asking.forms)
-    for number, alternatives in enumerate(filters.phrases):
-        for choice, (space, phrase) in enumerate(product(spaces, alternatives)):
-            parameters[f"phrase_{number}_{choice}"] = scoped(space, phrase)
-    for number, (space, phrase) in enumerate(product(spaces, filters.excluded_phrases)):
-        parameters[f"without_{number}"] = scoped(space, phrase)
+    asked = {f"phrase_{number}": forms for number, forms in enumerate(filters.phrases)}
+    for name, forms in {**asked, "without": filters.excluded_phrases}.items():
+        for choice, (space, phrase) in enumerate(product(spaces, forms)):
+            parameters[f"{name}_{choice}"] = scoped(space, phrase.terms)
+            parameters[f"{name}_{choice}_in"] = list(phrase.languages)
     return parameters
 
 
@@ -261,8 +261,9 @@ def _some_passage(conditions: Sequence[str]) -> str:
 
 
 def _holds(phrase: str) -> str:
-    """Whether the passage x has the terms of that parameter, one after the other."""
-    return f"(x.terms @> %({phrase})s::bigint[] and rem_holds_phrase(x.terms, %({phrase})s::bigint[]))"
+    """Whether the passage x is in a language of that phrase and has its terms, one after the other."""
+    return f"""(x.language = any (%({phrase}_in)s) and x.terms @> %({phrase})s::bigint[]
+      and rem_holds_phrase(x.terms, %({phrase})s::bigint[]))"""
 
 
 def _counts(unit: Unit, filters: Filters, parameters: Mapping[str, Any]) -> list[int]:
