@@ -71,6 +71,16 @@ def test_a_side_of_a_conflict_that_may_not_be_shown_is_not_named(world: World, h
     assert first in json.dumps(after) and second not in json.dumps(after)
 
 
+def test_a_decayed_side_of_a_conflict_is_named_when_decayed_ones_are_asked_for(world: World) -> None:
+    first = world.ingest("The budget of Apollo is 40000 dollars.")["memory_id"]
+    second = world.ingest("The budget of Apollo is 55000 dollars.")["memory_id"]
+    world.sql(GONE["decayed"], raw(first))
+    world.sql(GONE["decayed"], raw(second))
+    hits = world.recall("budget of Apollo", include=["decayed"])["hits"]
+    sides = {hit["memory_id"]: [side["memory_id"] for side in hit["conflicts"]] for hit in hits}
+    assert sides == {first: [second], second: [first]}
+
+
 def test_evidence_is_brought_by_what_it_supports_in_the_asked_view(world: World) -> None:
     """Of the same sentence in two views: while the statement that rests on it holds, and not before or after."""
     told = world.ingest(

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from remembrancer.domain import packing
 from remembrancer.store import search
 from tests.integration.recall.conftest import hold
-from tests.integration.world import READER, World
+from tests.integration.world import READER, Reply, World
 
 pytestmark = pytest.mark.usefixtures("answer_always")
 
@@ -140,23 +141,42 @@ def test_repetitions_take_no_place_of_another_hit(world: World) -> None:
     assert texts(answer) == [printer, "The printer needs toner."]
 
 
-@pytest.mark.slow
-def test_an_answer_is_no_larger_than_a_function_may_send(world: World) -> None:
-    """Six megabytes; what does not fit is counted, or on the next page."""
+def sent(reply: Reply) -> int:
+    """Bytes of what a function sends: the answer is a string within JSON."""
+    return len(json.dumps({"body": reply.text}, ensure_ascii=False).encode())
+
+
+@pytest.mark.parametrize("what", ["text", "marks", "relationships"])
+def test_an_answer_is_no_larger_than_a_function_may_send(
+    world: World, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """What does not fit is counted, or on the next page. Marks are escaped twice, a memory may bring 200 relations."""
+    assert packing.SENT_BYTES + 700_000 < 6 * 1024 * 1024  # what explains 100 hits
+    monkeypatch.setattr(packing, "SENT_BYTES", 40_000)
     for number in range(8):
         world.ingest(
             f"The printer number {number} is called Gutenberg.",
             source_uri="t",
             observed_at=f"2026-01-0{number + 1}T00:00:00Z",
+            relations=[
+                {"subject": f"{number} {other}", "predicate": "beside", "object": f"x {other}"}
+                for other in range(30)
+            ]
+            if what == "relationships"
+            else [],
         )
-    world.sql("update memory set content = content || repeat('x', 900000)")
-    answer = world.call(READER, "POST", "/v1/recall", {"query": "printer called", "context": 5})
-    assert answer.status == 200 and len(answer.text.encode()) < 6_000_000
-    assert answer.json["hits"] and answer.json["packed"]["omitted"] > 0
+    piece = {"text": "x x ", "marks": '"\n"\n', "relationships": ""}[what]
+    world.sql("update memory set content = content || repeat(%s, 1900)", piece)
+    for more in ({"limit": 100}, {"limit": 2, "context": 5}):
+        answer = world.call(READER, "POST", "/v1/recall", {"query": "printer called", **more})
+        assert answer.status == 200 and sent(answer) < 42_000
+        told = sum(1 + len(hit.get("context", [])) for hit in answer.json["hits"])
+        assert told
+        assert "context" in more or 0 < answer.json["packed"]["omitted"] == 8 - told
     listed, path = 0, "/v1/memories?limit=200"
     while path:
         page = world.call(READER, "GET", path)
-        assert len(page.text.encode()) < 6_000_000
+        assert sent(page) < 42_000
         listed += len(page.json["memories"])
         more = page.json["next_cursor"]
         path = f"/v1/memories?limit=200&cursor={more}" if more else ""

@@ -1,9 +1,11 @@
-"""What of an ordered list is worth showing: no near-duplicates, nothing beyond the token budget."""
+"""What of an ordered list is worth showing: no near-duplicates, nothing beyond the token budget or what is sent."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 from remembrancer.domain.stopwords import is_negation
 from remembrancer.domain.terms import WORD, text_terms
@@ -12,8 +14,10 @@ ALIKE = 0.9
 """Jaccard likeness of the sets of terms from which two texts say the same."""
 LONG = 20_000
 """Characters from which texts are compared as a whole alone: taking them apart would cost seconds."""
-RESPONSE_BYTES = 4_000_000
-"""Stored text of one answer, in UTF-8. A function answers with 6 MB at most, and more is never sent at all."""
+STORED_BYTES = 4_000_000
+"""Stored text that is made ready for one answer, in UTF-8."""
+SENT_BYTES = 5_500_000
+"""Memories of one answer as they are sent: a function answers with 6 MiB at most, and more is never sent at all."""
 
 
 def distinct(texts: Sequence[str], authors: Sequence[str | None], limit: int) -> list[int]:
@@ -68,7 +72,7 @@ class _Said:
 
 
 def pack(sizes: Sequence[int], budget: int | None) -> tuple[list[int], int]:
-    """(indexes that fit, tokens used): in order, passing over what is too large for what is left."""
+    """(indexes that fit, size used): in order, passing over what is too large for what is left."""
     chosen: list[int] = []
     used = 0
     for index, size in enumerate(sizes):
@@ -78,13 +82,15 @@ def pack(sizes: Sequence[int], budget: int | None) -> tuple[list[int], int]:
     return chosen, used
 
 
-def sendable(texts: Sequence[str]) -> list[int]:
-    """Indexes of the texts that one answer can carry, in order, passing over what is too large for what is left; the
-    first is always one."""
-    sizes = [len(text.encode("utf-8", "surrogatepass")) for text in texts]
-    first = sizes[:1]
-    chosen, _ = pack(sizes[1:], max(0, RESPONSE_BYTES - sum(first)))
-    return [*range(len(first)), *(index + 1 for index in chosen)]
+def stored(text: str) -> int:
+    """Bytes of a text."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def sent(shown: Any) -> int:
+    """Bytes of a part of an answer in what a function sends: JSON, as a string within JSON."""
+    text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+    return stored(json.dumps(text, ensure_ascii=False))
 
 
 def _likeness(a: frozenset[str], b: frozenset[str]) -> float:

@@ -212,17 +212,24 @@ def list_memories(services: Services, call: Call, cursor: str | None, limit: int
         filters = {"reader": str(unit.principal.principal_id)}
         position = Cursors(services.macs).decode(unit.tenant_id, "memories", filters, cursor)
         rows = memories.list_live(unit, instant_and_id(position), limit + 1)
-        page = rows[:limit]
-        sizes = accumulate(len(row["content"].encode()) for row in page)
         # As many as one answer can carry; the first in any case.
-        page = page[: max(1, sum(size <= packing.RESPONSE_BYTES for size in sizes))]
+        page = _first(rows[:limit], [packing.stored(row["content"]) for row in rows], packing.STORED_BYTES)
+        shown = _shown(unit, page)
+        shown = _first(shown, [packing.sent(memory) for memory in shown], packing.SENT_BYTES)
         more = None
-        if len(rows) > len(page):
-            last = [page[-1]["created_at"].isoformat(), str(page[-1]["memory_id"])]
+        if len(rows) > len(shown):
+            row = rows[len(shown) - 1]
+            last = [row["created_at"].isoformat(), str(row["memory_id"])]
             more = Cursors(services.macs).encode(unit.tenant_id, "memories", filters, last)
-        return {"memories": _shown(unit, page), "next_cursor": more}
+        return {"memories": shown, "next_cursor": more}
 
     return services.database.read(call.credential, read)
+
+
+def _first(items: Sequence[Row], sizes: Sequence[int], most: int) -> list[Row]:
+    """The first of them, as many as stay within `most`, one at least."""
+    used = accumulate(size for _, size in zip(items, sizes, strict=False))
+    return list(items[: max(1, sum(size <= most for size in used))])
 
 
 def filters_of(unit: Unit, request: RecallRequest, question: Question) -> search.Filters:
@@ -341,10 +348,14 @@ def _hits(
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """The hits that fit, with what lies around them when asked and affordable; {tokens, omitted}."""
     distinct = _distinct(unit, request, ranked, [index for index, _ in wanted])
-    rows = [distinct[place] for place in packing.sendable([row["content"] for row in distinct])]
-    shown = _shown(unit, rows, request.at, request.known_at)
-    count = services.embedder.count_tokens
-    fitting, tokens = packing.pack([count(hit["text"]) for hit in shown], request.token_budget)
+    ready, _ = packing.pack([packing.stored(row["content"]) for row in distinct], packing.STORED_BYTES)
+    rows = [distinct[place] for place in ready]
+    shown = _shown(unit, rows, request.at, request.known_at, decayed="decayed" in request.include)
+    sizes = [services.embedder.count_tokens(memory["text"]) for memory in shown]
+    affordable, _ = packing.pack(sizes, request.token_budget)
+    sendable, _ = packing.pack([packing.sent(shown[place]) for place in affordable], packing.SENT_BYTES)
+    fitting = [affordable[place] for place in sendable]
+    tokens = sum(sizes[place] for place in fitting)
     found = {ranked.candidates[index].passage_id: (index, relevance) for index, relevance in wanted}
     ranks = _ranks(ranked)
     hits = []
@@ -400,32 +411,30 @@ def _add_context(
         decayed="decayed" in request.include,
     )
     taken = {row["memory_id"] for row in rows}
-    room = packing.RESPONSE_BYTES - sum(len(hit["text"].encode()) for hit in hits)
+    room = packing.SENT_BYTES - sum(packing.sent(hit) for hit in hits)
     for hit, row in zip(hits, rows, strict=True):
         hit["context"] = []
         for turn in found.get(row["memory_id"], []):
             if turn["memory_id"] in taken:
                 continue
             reveal = render.reveals(unit, "mem", turn)
-            text = render.clean(turn["content"], reveal_pii=reveal)
-            if len(text.encode()) > room:
-                continue
-            size = services.embedder.count_tokens(text)
+            beside = {
+                "memory_id": format_id("mem", turn["memory_id"]),
+                "offset": turn["offset"],
+                "text": render.clean(turn["content"], reveal_pii=reveal),
+                "author": render.clean(turn["author"], reveal_pii=reveal),
+                "observed_at": render.instant(turn["observed_at"]),
+                "untrusted": True,
+            }
+            size = services.embedder.count_tokens(beside["text"])
             if request.token_budget is not None and tokens + size > request.token_budget:
                 continue
-            room -= len(text.encode())
+            if (bytes_sent := packing.sent(beside)) > room:
+                continue
+            room -= bytes_sent
             tokens += size
             taken.add(turn["memory_id"])
-            hit["context"].append(
-                {
-                    "memory_id": format_id("mem", turn["memory_id"]),
-                    "offset": turn["offset"],
-                    "text": text,
-                    "author": render.clean(turn["author"], reveal_pii=reveal),
-                    "observed_at": render.instant(turn["observed_at"]),
-                    "untrusted": True,
-                }
-            )
+            hit["context"].append(beside)
         hit["context"].sort(key=lambda turn: turn["offset"])
     return tokens
 
@@ -494,13 +503,18 @@ def _explained_hit(ranked: Ranked, index: int) -> dict[str, Any]:
 
 
 def _shown(
-    unit: Unit, rows: list[Row], at: datetime | None = None, known_at: datetime | None = None
+    unit: Unit,
+    rows: list[Row],
+    at: datetime | None = None,
+    known_at: datetime | None = None,
+    *,
+    decayed: bool = False,
 ) -> list[dict[str, Any]]:
     """Memories with their relationships and open conflicts in the asked view, for this reader."""
     ids = [row["memory_id"] for row in rows]
     view = visibility.view(unit.principal.settings, unit.now, at=at, known_at=known_at)
     edges = graph.supported_by(unit, ids, visibility.live_edge(known_at=known_at), view)
-    opposed = conflicts.of(unit, ids, view, known_at)
+    opposed = conflicts.of(unit, ids, view, known_at, decayed=decayed)
     # The other paths know no spans.
     spans = remember_read.spans(unit, [row["memory_id"] for row in rows if row["admitted_by"] == "remember"])
     shown = []

@@ -49,9 +49,7 @@ class Record:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Record:
         request = IngestRequest.model_validate(stored["request"])
-        return cls(
-            stored["index"], request, stored["claimed"], tuple(stored["redacted"]), stored["complete"]
-        )
+        return cls(stored["index"], request, stored["claimed"], tuple(stored["redacted"]), stored["complete"])
 
 
 @dataclass

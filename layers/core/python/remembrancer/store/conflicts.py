@@ -46,7 +46,12 @@ def open_conflicts(unit: Unit, found: Sequence[Opened]) -> None:
 
 
 def of(
-    unit: Unit, memory_ids: list[UUID], view: Mapping[str, Any], known_at: datetime | None
+    unit: Unit,
+    memory_ids: list[UUID],
+    view: Mapping[str, Any],
+    known_at: datetime | None,
+    *,
+    decayed: bool = False,
 ) -> dict[UUID, list[Row]]:
     """Open conflicts by memory, from whichever side, with an other side that a recall of this view may bring:
     {conflict_id, other_id, reason, content, pii} (the latter two of the other)."""
@@ -60,11 +65,10 @@ def of(
         """,
         {"tenant": unit.tenant_id, "ids": memory_ids},
     )
-    if (
-        not sides
-    ):  # most memories are in no conflict, and to plan the look at the others costs four times this
+    # Most memories are in no conflict, and to plan the look at the others costs four times this.
+    if not sides:
         return {}
-    visible = visibility.recallable(known_at=known_at)
+    visible = visibility.recallable(known_at=known_at, decayed=decayed)
     others = {
         row["memory_id"]: row
         for row in unit.rows(
