@@ -11,6 +11,7 @@ import pytest
 
 from remembrancer.domain.ids import parse_id
 from remembrancer.flows import erase_work, work
+from remembrancer.flows.reports import write_decay_reports
 from tests.integration.admission.conftest import Bucket, markdown
 from tests.integration.probe import QuickEmbedder, scratch_world
 from tests.integration.trust.erasing import done, dsar, with_bucket
@@ -140,3 +141,24 @@ def test_a_bundle_of_who_never_saw_personal_data_is_linked(world: World, bucket:
     run(world, reply)
     job = done(world.call(SECOND_REVIEWER, "GET", f"/v1/jobs/{reply.json['job_id']}"))
     assert job["link"] is not None and job["result"]["pii"] is False
+
+
+def test_a_reviewer_without_the_teams_space_reads_nothing_of_it_in_a_report(
+    world: World, bucket: Bucket
+) -> None:
+    """A report lists the ids, owners and dates of every space."""
+    memory = world.ingest("The heron is grey.", expires_at="2020-01-01T00:00:00Z")["memory_id"]
+    world._open["decay_report"] = replace(world.services("decay_report"), objects=bucket)
+    write_decay_reports(world.services("decay_report"))
+    [report] = done(world.call(REVIEWER, "GET", "/v1/decay-reports"))["reports"]
+    paths = [
+        f"/v1/decay-reports/{report['report_id']}", "/v1/decay-reports", "/v1/decayed", "/v1/consistency",
+        "/v1/quarantine", "/v1/conflicts", "/v1/stats/review", "/v1/proposals", f"/v1/memories/{memory}/history",
+    ]  # fmt: skip
+    assert memory in world.call(REVIEWER, "GET", paths[0]).text
+    change(world, REVIEWER, team_grant="none")
+    told = {path: world.call(REVIEWER, "GET", path) for path in paths}
+    assert {path: reply.status for path, reply in told.items()} == dict(
+        zip(paths, (403, 403, 200, 200, 403, 403, 403, 200, 404), strict=True)
+    )
+    assert not [path for path, reply in told.items() if memory in reply.text]

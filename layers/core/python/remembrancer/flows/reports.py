@@ -59,7 +59,7 @@ def list_reports(services: Services, call: Call, cursor: str | None, limit: int)
     """Decay reports, newest first."""
 
     def read(unit: Unit) -> dict[str, Any]:
-        authorize(unit.principal, "review")
+        authorize(unit.principal, "review", space=unit.principal.team_space)
         cursors = Cursors(services.macs)
         position = cursors.decode(unit.tenant_id, "decay-reports", {}, cursor)
         rows = reports.list_of(unit, "decay", instant_and_id(position), limit + 1)
@@ -87,7 +87,7 @@ def get_report(services: Services, call: Call, report: str) -> dict[str, Any]:
     """The report's JSON, and a link to the page for people that works for LINK_S seconds."""
 
     def read(unit: Unit) -> Row:
-        authorize(unit.principal, "review")
+        authorize(unit.principal, "review", space=unit.principal.team_space)
         row = reports.get(unit, public_id("rep", report), "decay")
         if row is None:
             raise Problem("not_found")
