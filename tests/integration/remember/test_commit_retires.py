@@ -51,7 +51,11 @@ def erased(desk: Desk, document: dict[str, Any]) -> None:
     assert purge(desk.world, memory_ids=ids).json.get("erased") == ids
 
 
-WAYS: dict[str, Callable[[Desk, dict[str, Any]], None]] = {"retracted": retracted, "left out": left_out}
+WAYS: dict[str, Callable[[Desk, dict[str, Any]], None]] = {
+    "retracted": retracted,
+    "left out": left_out,
+    "erased": erased,
+}
 
 
 @pytest.fixture(params=WAYS)
@@ -84,7 +88,10 @@ def test_what_was_succeeded_goes_on(desk: Desk, leaves: Any) -> None:
     leaves(desk, globex)
     assert edges(desk) == [("Initech", "2024-01-01", None)]
     assert edges(desk, "Ada", f"?at={DAY(2023)}") == [("Acme", "2019-01-01", "2024-01-01")]
-    assert edges(desk, "Ada", f"?at={DAY(2023)}&known_at={before}") == [("Globex", "2022-01-01", None)]
+    then = [] if leaves is erased else [("Globex", "2022-01-01", None)]
+    assert edges(desk, "Ada", f"?at={DAY(2023)}&known_at={before}") == then
+    days = desk.world.sql("select 1 as n from relationship where %s in (valid_from, valid_to)", DAY(2022))
+    assert bool(days) is (leaves is not erased)
 
 
 def test_what_was_said_to_be_over_is_not(desk: Desk, leaves: Any) -> None:
@@ -93,6 +100,8 @@ def test_what_was_said_to_be_over_is_not(desk: Desk, leaves: Any) -> None:
     assert edges(desk) == []
     leaves(desk, over)
     assert edges(desk) == [("Tea", "2019-01-01", None)]
+    days = desk.world.sql("select valid_to from relationship where valid_to is not null")
+    assert bool(days) is (leaves is not erased)
 
 
 def test_a_window_that_others_confirm_stays(desk: Desk, leaves: Any) -> None:
@@ -161,6 +170,16 @@ def test_of_several_corrections_the_last_one_that_is_believed_holds(desk: Desk) 
         body = {"version": version, "undo": undo}
         assert desk.world.call(AGENT, "POST", path, body).status == 200
         assert edges(desk) == [(holds, None, None)]
+
+
+def test_erasing_one_of_two_leaves_the_other_and_what_it_says(desk: Desk) -> None:
+    desk.tell("Ada", "likes", "Tea", valid_from=DAY(2019), text="One.")
+    again = desk.remember([evidence("Two.")], [relation("Ada", "likes", "Tea", valid_from=DAY(2019))])
+    erased(desk, again)
+    assert edges(desk) == [("Tea", "2019-01-01", None)]
+    assert (
+        len(desk.world.sql("select * from relationship")) == len(desk.world.sql("select * from support")) == 1
+    )
 
 
 @pytest.mark.parametrize("start", [DAY(2019), None])

@@ -101,9 +101,9 @@ TABLES: dict[str, dict[str, str]] = {
     "rem_statistics": {"select": "space", "select insert update delete": "term_stats space_stats"},
     "rem_purge": {
         "select delete": "conflict entity entity_name hold_out memory memory_version mention occurrence"
-                         " passage predicate proposal relationship support job_item attempt_vector checkpoint"
+                         " passage predicate proposal job_item attempt_vector checkpoint"
                          " exchange evidence_source submission",
-        "select insert delete": "idempotency legal_hold erasure_item",
+        "select insert delete": "idempotency legal_hold erasure_item relationship support",
         "select insert": "nonce tombstone legal_order job dsar",
         "insert": "outbox", "select": "tenant principal signing_key space audit_head audit_event attempt",
     },
@@ -181,6 +181,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "legal_order": "release_reason released_at released_by",
         "principal": "active",
         "proposal": "conflict_memory_id conflict_version scores",
+        "relationship": "superseded_at superseded_by",
         "space": "generation",
     },
     "rem_admin": {

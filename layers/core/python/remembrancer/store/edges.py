@@ -17,11 +17,14 @@ _CONTENT = (
     "valid_from",
     "valid_to",
 )
-_BELIEVED = """join memory_version v on v.tenant_id = s.tenant_id and v.memory_id = s.memory_id
-                           and v.superseded_at is null and s.memory_id <> all (%(ids)s)"""
+_GONE = "(s.memory_id = any (%(ids)s) or s.occurrence_id = any (%(occurrences)s))"
+_OF_GONE = """(select s.relationship_id from support s where s.tenant_id = %(tenant)s and s.memory_id = any (%(ids)s)
+            union select s.relationship_id from occurrence o join support s on s.tenant_id = o.tenant_id
+              and s.memory_id = o.memory_id and s.occurrence_id = o.occurrence_id
+            where o.tenant_id = %(tenant)s and o.occurrence_id = any (%(occurrences)s))"""
+_BELIEVED = f"""join memory_version v on v.tenant_id = s.tenant_id and v.memory_id = s.memory_id
+                           and v.superseded_at is null and not {_GONE}"""
 _GOES_ON = f"{_BELIEVED} and v.superseded_by is null"
-_SUBMITTED = """join occurrence b on b.tenant_id = s.tenant_id and b.memory_id = s.memory_id
-                           and b.occurrence_id = s.occurrence_id and b.submitted_at >="""
 
 
 def _same(one: str, two: str) -> str:
@@ -37,31 +40,42 @@ def _supports(version: str) -> str:
     )
 
 
-def _since(version: str) -> str:
-    """When the relationship first said what this version says; whoever was there before has not said that."""
-    return f"""(select min(o.created_at) from relationship o where o.tenant_id = {version}.tenant_id
+def _first(version: str) -> str:
+    """The first version that says what this one says."""
+    return f"""(select min(o.version) from relationship o where o.tenant_id = {version}.tenant_id
       and o.relationship_id = {version}.relationship_id and {_same("o", version)})"""
 
 
-def close_unsupported(unit: Unit, memory_ids: Collection[UUID], kept: Collection[UUID] = ()) -> list[UUID]:
-    """Undo what these memories alone say, which are not believed any more, or are just going; which relationships
-    are closed. `kept` are left as they are.
+def _says(version: str) -> str:
+    """Whether a support of a version says just that, and was not carried on from when another thing was said."""
+    return f"""{_supports(version)} and not exists (
+      select from support c where c.tenant_id = s.tenant_id and c.relationship_id = s.relationship_id
+        and c.memory_id = s.memory_id and c.occurrence_id = s.occurrence_id and c.version < {_first(version)})"""
+
+
+def close_unsupported(
+    unit: Unit,
+    memory_ids: Collection[UUID],
+    kept: Collection[UUID] = (),
+    *,
+    occurrence_ids: Collection[UUID] = (),
+) -> list[UUID]:
+    """Undo what these memories and submissions alone say, which are not believed any more, or are just going; which
+    relationships are closed. `kept` are left as they are.
 
     A current relationship that nothing else supports is closed; so is one to which they gave the window that it has,
     while the others said another. What they had corrected or succeeded, and a memory that goes on still says, holds
     again, where one holds at a time until the next one starts.
     """
-    scope = {"now": unit.now, "tenant": unit.tenant_id, "ids": sorted(memory_ids), "kept": sorted(kept)}
+    scope = {**_gone(unit, memory_ids, occurrence_ids), "now": unit.now, "kept": sorted(kept)}
     closed = unit.rows(
         f"""
         update relationship r set superseded_at = %(now)s
         where r.tenant_id = %(tenant)s and r.superseded_at is null and r.relationship_id <> all (%(kept)s)
-          and r.relationship_id in (select s.relationship_id from support s
-                                    where s.tenant_id = %(tenant)s and s.memory_id = any (%(ids)s))
+          and r.relationship_id in {_OF_GONE}
           and (not exists (select from support s {_BELIEVED} where {_supports("r")})
-            or (exists (select from support s {_SUBMITTED} {_since("r")}
-                        where {_supports("r")} and s.memory_id = any (%(ids)s))
-              and not exists (select from support s {_BELIEVED} {_SUBMITTED} {_since("r")} where {_supports("r")})
+            or (exists (select from support s where {_says("r")} and {_GONE})
+              and not exists (select from support s {_BELIEVED} where {_says("r")})
               and exists (select from relationship e where e.tenant_id = r.tenant_id
                           and e.relationship_id = r.relationship_id and e.version < r.version and not {_same("e", "r")}
                           and exists (select from support s {_GOES_ON} where {_supports("e")}))))
@@ -82,6 +96,35 @@ def close_unsupported(unit: Unit, memory_ids: Collection[UUID], kept: Collection
             )
         believe(unit, edge, edge["subject"], edge["object"], placed=True)
     return [row["relationship_id"] for row in closed]
+
+
+def forget(unit: Unit, memory_ids: Collection[UUID], occurrence_ids: Collection[UUID]) -> int:
+    """After `close_unsupported`: remove the closed versions that these alone have said, though others are carried on
+    under them, and what was left of others beside them; how many."""
+    scope = {**_gone(unit, memory_ids, occurrence_ids), "now": unit.now}
+    beside = unit.run(
+        f"""
+        delete from relationship r
+        where r.tenant_id = %(tenant)s and r.superseded_at = %(now)s and r.superseded_by is null
+          and r.relationship_id in (select g.relationship_id from relationship g
+                                    where g.tenant_id = %(tenant)s and g.superseded_by in {_OF_GONE})
+        """,
+        scope,
+    )
+    return beside + unit.run(
+        f"""
+        delete from relationship r
+        where r.tenant_id = %(tenant)s and r.superseded_at is not null and r.relationship_id in {_OF_GONE}
+          and exists (select from support s where {_says("r")} and {_GONE})
+          and not exists (select from support s where {_says("r")} and not {_GONE})
+          and exists (select from support s where {_supports("r")} and not {_GONE})
+        """,
+        scope,
+    )
+
+
+def _gone(unit: Unit, memory_ids: Collection[UUID], occurrence_ids: Collection[UUID]) -> dict[str, Any]:
+    return {"tenant": unit.tenant_id, "ids": sorted(memory_ids), "occurrences": sorted(occurrence_ids)}
 
 
 _ENDS = """coalesce(subject.merged_into, r.subject_id) as subject, coalesce(object.merged_into, r.object_id) as object
@@ -105,8 +148,7 @@ def _still_said(unit: Unit, scope: Mapping[str, Any]) -> list[Row]:
         where r.tenant_id = %(tenant)s and not {_same("r", "c")}
           and exists (select from support s {_GOES_ON} where {_supports("r")})
         order by r.relationship_id,
-                 exists (select from support s {_GOES_ON} {_SUBMITTED} {_since("r")} where {_supports("r")}) desc,
-                 {_since("r")} desc, r.version desc
+                 exists (select from support s {_GOES_ON} where {_says("r")}) desc, {_first("r")} desc, r.version desc
         """,
         scope,
     )
@@ -122,11 +164,12 @@ def _gave_way(unit: Unit, scope: Mapping[str, Any]) -> list[Row]:
                                 and l.version = r.version + 1 and l.created_at = r.superseded_at
                                 and l.superseded_at is null
         where r.tenant_id = %(tenant)s and r.superseded_by <> r.relationship_id
-          and r.superseded_by in (select s.relationship_id from support s
-                                  where s.tenant_id = %(tenant)s and s.memory_id = any (%(ids)s))
+          and r.superseded_by in {_OF_GONE}
           and r.superseded_by <> all (%(kept)s)
           and (l.version is not null or r.version = {_LAST})
-          and not exists (select from support s {_BELIEVED} {_SUBMITTED} r.superseded_at
+          and not exists (select from support s {_BELIEVED}
+                          join occurrence o on o.tenant_id = s.tenant_id and o.memory_id = s.memory_id
+                                           and o.occurrence_id = s.occurrence_id and o.submitted_at >= r.superseded_at
                           where s.tenant_id = r.tenant_id and s.relationship_id = r.superseded_by)
           and exists (select from support s {_GOES_ON} where {_supports("r")})
           and not exists (select from support s {_BELIEVED}

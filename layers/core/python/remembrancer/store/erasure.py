@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
-from remembrancer.store import conflicts
+from remembrancer.store import conflicts, edges
 from remembrancer.store.database import Row, Unit
 
 # What goes with its memory by its foreign key; counted for the admin.
@@ -161,6 +161,9 @@ def erase(
     scope = {"tenant": unit.tenant_id, "ids": list(memory_ids), "occurrences": list(occurrence_ids)}
     # Their kept answers name their jobs, which name what they brought.
     brought_by = imports_of(unit, memory_ids, occurrence_ids)
+    touched = _touched(unit, scope)
+    edges.close_unsupported(unit, memory_ids, occurrence_ids=occurrence_ids)
+    forgotten = edges.forget(unit, memory_ids, occurrence_ids)
     conflicts.stand_on_others(unit, memory_ids)
     counts = {
         "job_item": _erase_staged(unit, job_ids),
@@ -182,7 +185,6 @@ def erase(
         """,
         scope,
     )
-    touched = _touched(unit, scope)
     sources = _sources(unit, scope)
     counts |= _hanging(unit, scope)
     counts["legal_hold"] = unit.run(
@@ -196,7 +198,8 @@ def erase(
     counts["occurrence"] += submissions
     counts["support"] += supports
     counts["evidence_source"] = _erase_sources(unit, sources)
-    counts["relationship"], counts["predicate"] = _erase_relationships(unit, touched["relationships"])
+    unsupported, counts["predicate"] = _erase_relationships(unit, touched["relationships"])
+    counts["relationship"] = forgotten + unsupported
     counts["entity_name"], counts["entity"] = _erase_names(unit, touched["entities"])
     counts["idempotency"] = unit.run(
         """
