@@ -200,16 +200,18 @@ def test_retracting_a_correction_leaves_what_another_memory_says(world: World) -
     assert left["valid_from"] == "2020-01-01T00:00:00Z"
 
 
+@pytest.mark.parametrize("said", [{}, {"valid_to": "2099-01-01T00:00:00Z"}])
 def test_a_successor_comes_back_as_known(
-    world: World, bucket: Bucket, run_job: Callable[..., dict[str, Any]]
+    world: World, bucket: Bucket, run_job: Callable[..., dict[str, Any]], said: dict[str, str]
 ) -> None:
-    old = world.remember("Odin's desk is in room 4.", domain="desks")
+    domain = f"desks-{len(said)}"
+    old = world.remember("Odin's desk is in room 4.", domain=domain)
     new = world.approve(
-        world.propose("Odin's desk is in room 5.", domain="desks")["proposal_id"],
+        world.propose("Odin's desk is in room 5.", domain=domain, **said)["proposal_id"],
         supersedes={"memory_id": old, "version": 1},
     )
     assert new.status == 200, new.text
-    asked = world.call(REVIEWER, "POST", "/v1/export", {"format": "ump", "domains": ["desks"]})
+    asked = world.call(REVIEWER, "POST", "/v1/export", {"format": "ump", "domains": [domain]})
     assert run_job(asked.json["job_id"], REVIEWER)["status"] == "done"
     records = [json.loads(line) for line in bucket.objects.popitem()[1].decode().splitlines()]
     again = world.call(AGENT, "POST", "/v1/ingest/ump", {"records": records})

@@ -238,7 +238,7 @@ def _key_as(candidate: Candidate, domain: str, revision: str | None, *, dated: b
         kind=request.kind,
         domain=domain,
         valid_from=request.valid_from if dated else None,
-        valid_to=request.valid_to if dated else None,
+        valid_to=request.valid_to,
         source_uri=request.source_uri,
         revision=revision,
     )
@@ -246,7 +246,7 @@ def _key_as(candidate: Candidate, domain: str, revision: str | None, *, dated: b
 
 def _other_keys(candidate: Candidate) -> list[bytes]:
     """Keys that the same memory may have otherwise: of a text that was sent without the domain that it was filed
-    in, without the window that it got by taking another's place, or as a part of a source. A bundle names all of
+    in, without the start that it got by taking another's place, or as a part of a source. A bundle names all of
     what it holds."""
     request = candidate.request
     revision = None if candidate.part_of_source else request.revision
