@@ -12,6 +12,7 @@ import pytest
 from tests.integration.admission.conftest import Bucket
 from tests.integration.world import (
     AGENT,
+    OTHER_AGENT,
     OUTSIDER,
     REVIEWER,
     SECOND_REVIEWER,
@@ -292,6 +293,18 @@ def test_a_bundle_that_comes_back_is_known(
         for r in records
     ]
     assert {item["status"] for item in ump(world, *other).json["items"]} == {"stored"}
+
+
+def test_what_two_owners_state_is_in_a_bundle_once(
+    world: World, bucket: Bucket, run_job: Callable[..., dict[str, Any]]
+) -> None:
+    """Each with its own spelling of the value, it came back as one and left another bundle."""
+    text = {"content": "The tank holds one.", "domain": "tanks"}
+    for person, value in ((AGENT, 1), (OTHER_AGENT, "1.0")):
+        holds = {"subject": "Tank", "predicate": "holds", "value": {"type": "number", "value": value}}
+        world.ingest(**text, person=person, relations=[holds])
+    [record] = exported(world, bucket, run_job, "tanks")
+    assert [edge["value"]["value"] for edge in record["body"]["structured"]["relations"]] == ["1"]
 
 
 @pytest.mark.parametrize("number", [1e20, -1e308, 2.0**63, 9.2e18, 2**63 - 1, -(2**63) + 1, 1.5, 5e-324])

@@ -53,7 +53,8 @@ class Graph:
 
 
 def graph_of(unit: Unit, memory_ids: Sequence[UUID]) -> Graph:
-    """What the memories brought to the graph, in a fixed order."""
+    """What the memories brought to the graph, in a fixed order; what several owners state is said once, as the first
+    of its spellings."""
     scope = {"tenant": unit.tenant_id, "ids": list(memory_ids)}
     entities = unit.rows(
         """
@@ -72,7 +73,9 @@ def graph_of(unit: Unit, memory_ids: Sequence[UUID]) -> Graph:
     )
     edges = unit.rows(
         """
-        select distinct s.memory_id, r.predicate_key, r.polarity, r.valid_from, r.valid_to, r.value_type,
+        select distinct on (s.memory_id, r.predicate_key, subject.name, object.name, r.value_canonical, r.polarity,
+                            r.valid_from, r.valid_to, subject.kind, object.kind, r.value_type, r.value_unit)
+               s.memory_id, r.predicate_key, r.polarity, r.valid_from, r.valid_to, r.value_type,
                r.value_canonical, r.value_original, r.value_unit, subject.name as subject, subject.kind as subject_kind,
                object.name as object, object.kind as object_kind
         from support s
@@ -83,7 +86,9 @@ def graph_of(unit: Unit, memory_ids: Sequence[UUID]) -> Graph:
         left join entity_name object on object.tenant_id = r.tenant_id and object.entity_id = r.object_id
                                     and object.canonical
         where s.tenant_id = %(tenant)s and s.memory_id = any (%(ids)s)
-        order by s.memory_id, r.predicate_key, subject.name, object.name, r.value_canonical, r.polarity, r.valid_from
+        order by s.memory_id, r.predicate_key, subject.name, object.name, r.value_canonical, r.polarity,
+                 r.valid_from, r.valid_to, subject.kind, object.kind, r.value_type, r.value_unit,
+                 r.value_original collate "C"
         """,
         scope,
     )
