@@ -105,6 +105,34 @@ def test_undoing_a_retraction_does_not_make_a_second_live_copy(world: World) -> 
     assert third["duplicate"]
 
 
+@pytest.mark.parametrize("filed", [0, 1])
+def test_undoing_a_retraction_does_not_either_where_the_domain_was_said_once_and_found_once(
+    world: World, filed: int
+) -> None:
+    text, domain = f"Petra feeds newts, {filed}.", f"newts-{filed}"
+    said: list[dict[str, str]] = [{"domain": domain}, {"domain": domain}]
+    said[filed] = {}
+
+    def send(more: dict[str, str]) -> str:
+        made = world.ingest(text, **more)
+        assert not made["duplicate"]
+        memory = str(made["memory_id"])
+        # As if its nearest centroid had been this domain's.
+        world.sql("update memory set domain = %s where memory_id = %s", domain, memory.partition("_")[2])
+        return memory
+
+    path = f"/v1/memories/{send(said[0])}/retract"
+    assert world.call(AGENT, "POST", path, {"version": 1}).status == 200
+    again = send(said[1])
+    undone = world.call(AGENT, "POST", path, {"version": 1, "undo": True})
+    assert (undone.status, undone.code) == (422, "invalid_target"), undone.text
+    world.sql("update memory set domain = 'other' where memory_id = %s", again.partition("_")[2])
+    if said[
+        1
+    ]:  # filed elsewhere it is another memory; sent without a domain it is this one wherever it was filed
+        assert world.call(AGENT, "POST", path, {"version": 1, "undo": True}).status == 200
+
+
 def test_a_relation_is_dated_by_the_sentence_that_names_it(world: World) -> None:
     made = world.ingest(
         "Ylvi is CEO of Brim. Ove was CFO of Brim in 2012.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -47,6 +47,38 @@ def dedup_key(
             "revision": revision,
         }
     )
+
+
+def dedup_keys(
+    *,
+    space_id: UUID,
+    content: str,
+    title: str | None,
+    kind: str,
+    domains: Collection[str],
+    valid_from: datetime | None,
+    valid_to: datetime | None,
+    source_uri: str | None,
+    revision: str | None,
+) -> set[bytes]:
+    """Every key under which a memory that says just this may lie: in one of the domains, with the start or without the
+    one that it got by taking another's place, and with the revision or as a part of a source."""
+    return {
+        dedup_key(
+            space_id=space_id,
+            content=content,
+            title=title,
+            kind=kind,
+            domain=domain,
+            valid_from=start,
+            valid_to=valid_to,
+            source_uri=source_uri,
+            revision=said,
+        )
+        for domain in set(domains)
+        for start in {valid_from, None}
+        for said in {revision, None}
+    }
 
 
 def proposal_digest(proposal_id: UUID, salt: bytes, space_id: UUID, body: Mapping[str, Any]) -> str:

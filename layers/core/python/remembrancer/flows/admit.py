@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
 from remembrancer.domain.conflict import Conflict, Neighbour, Reader, Statement
-from remembrancer.domain.digests import dedup_key
+from remembrancer.domain.digests import dedup_key, dedup_keys
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.memory import NewMemory, Passages, Place, origin_of
 from remembrancer.domain.problems import FieldError, Problem
@@ -224,40 +224,35 @@ def _valid_from(unit: Unit, candidate: Candidate, target: Row | None) -> datetim
 
 
 def _key(candidate: Candidate) -> bytes:
-    request = candidate.request
-    revision = None if candidate.part_of_source else request.revision
-    return _key_as(candidate, request.domain or DEFAULT_DOMAIN, revision, dated=True)
-
-
-def _key_as(candidate: Candidate, domain: str, revision: str | None, *, dated: bool) -> bytes:
-    request = candidate.request
     return dedup_key(
-        space_id=candidate.space_id,
-        content=request.content,
-        title=request.title,
-        kind=request.kind,
-        domain=domain,
-        valid_from=request.valid_from if dated else None,
-        valid_to=request.valid_to,
-        source_uri=request.source_uri,
-        revision=revision,
+        **_saying(candidate),
+        domain=candidate.request.domain or DEFAULT_DOMAIN,
+        revision=None if candidate.part_of_source else candidate.request.revision,
     )
+
+
+def _saying(candidate: Candidate) -> dict[str, Any]:
+    request = candidate.request
+    return {
+        "space_id": candidate.space_id,
+        "content": request.content,
+        "title": request.title,
+        "kind": request.kind,
+        "valid_from": request.valid_from,
+        "valid_to": request.valid_to,
+        "source_uri": request.source_uri,
+    }
 
 
 def _other_keys(candidate: Candidate) -> list[bytes]:
     """Keys that the same memory may have otherwise: of a text that was sent without the domain that it was filed
     in, without the start that it got by taking another's place, or as a part of a source. A bundle names all of
     what it holds."""
-    request = candidate.request
-    revision = None if candidate.part_of_source else request.revision
-    domains = {request.domain or DEFAULT_DOMAIN, DEFAULT_DOMAIN}
-    dates = {True, request.valid_from is None}
-    keys = {
-        _key_as(candidate, domain, said, dated=dated)
-        for domain in domains
-        for said in {revision, None}
-        for dated in dates
-    }
+    keys = dedup_keys(
+        **_saying(candidate),
+        domains=(candidate.request.domain or DEFAULT_DOMAIN, DEFAULT_DOMAIN),
+        revision=None if candidate.part_of_source else candidate.request.revision,
+    )
     return sorted(keys - {_key(candidate)})
 
 

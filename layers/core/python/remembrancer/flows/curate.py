@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from remembrancer.domain.digests import dedup_keys
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.import_requests import MergeRequest, RenewRequest, RetractRequest
 from remembrancer.domain.principal import authorize, may_change_others
@@ -15,7 +16,10 @@ from remembrancer.flows.context import Call, Services, public_id
 from remembrancer.flows.instants import instant
 from remembrancer.flows.keyed import Answer, keyed
 from remembrancer.store import curation, memories
+from remembrancer.store.centroids import UNROUTED
 from remembrancer.store.database import Row, Unit
+
+_SAID = ("space_id", "content", "title", "kind", "valid_from", "valid_to", "source_uri", "revision")
 
 
 def retract(services: Services, call: Call, memory: str, request: RetractRequest) -> Answer:
@@ -165,8 +169,10 @@ def _lock(unit: Unit, memory_id: UUID, *, alone: bool) -> Row:
 
 def _said_once(unit: Unit, row: Row, pointer: str) -> None:
     """Raises Problem invalid_target when the text of what would be live again was sent again meanwhile, and is."""
-    memories.lock(unit, "content", [row["dedup_key"]])
-    if curation.is_said_again(unit, row):
+    said = {name: row[name] for name in _SAID}
+    keys = dedup_keys(**said, domains=(row["domain"], UNROUTED)) | {bytes(row["dedup_key"])}
+    memories.lock(unit, "content", keys)
+    if curation.is_said_again(unit, row, keys):
         raise Problem("invalid_target", [FieldError(pointer, "duplicate", "the text is a live memory")])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from uuid import UUID
 
@@ -39,19 +40,27 @@ def retract(unit: Unit, row: Row) -> int:
     return len(closed)
 
 
-def is_said_again(unit: Unit, row: Row) -> bool:
-    """Whether another memory that is believed, not held and not decayed says the same; the caller holds the space."""
+def is_said_again(unit: Unit, row: Row, keys: Collection[bytes]) -> bool:
+    """Whether another memory that is believed, not held and not decayed says the same as the row of `memories.get`;
+    `keys` are those that it may have, and the caller holds the space and them."""
     found = unit.row(
         f"""
         select true as found from memory m
         join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
                              and v.superseded_at is null and v.superseded_by is null
-        where m.tenant_id = %(tenant)s and m.dedup_key = %(key)s and m.memory_id <> %(id)s
+        where m.tenant_id = %(tenant)s and m.dedup_key = any (%(keys)s) and m.memory_id <> %(id)s
+          and (m.dedup_key = %(key)s or (m.domain = %(domain)s and m.revision is not distinct from %(revision)s
+            and v.valid_from is not distinct from %(from)s and v.valid_to is not distinct from %(to)s))
           and %(at)s < {visibility.EXPIRY} and {visibility.NOT_HELD} limit 1
         """,
         {
             "tenant": unit.tenant_id,
+            "keys": list(keys),
             "key": row["dedup_key"],
+            "domain": row["domain"],
+            "revision": row["revision"],
+            "from": row["valid_from"],
+            "to": row["valid_to"],
             "id": row["memory_id"],
             **visibility.view(unit.principal.settings, unit.now),
         },
