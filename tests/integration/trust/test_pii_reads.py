@@ -58,6 +58,49 @@ def test_only_what_is_shown_unmasked_is_logged(world: World) -> None:
     assert logged(world) == ([("rem_recall", [memory])] if memory in shown else [])
 
 
+def test_names_of_the_graph_are_logged_too(world: World) -> None:
+    """They are shown without the memory that brought them."""
+    memory = world.ingest(
+        "The owner is known.",
+        relations=[
+            {"subject": "ana@example.org", "predicate": "works_at", "object": "Acme"},
+            {"subject": "Bea", "predicate": "works_at", "object": "Acme"},
+        ],
+    )["memory_id"]
+    world.ingest(
+        "Cleo is new.", relations=[{"subject": "Cleo", "predicate": "works_at", "object": "Initech"}]
+    )
+    shown = world.call(REVIEWER, "GET", f"/v1/memories/{memory}").json["relationships"]
+    [ana] = [one["relationship_id"] for one in shown if one["subject"] == "ana@example.org"]
+    [bea] = [one["relationship_id"] for one in shown if one["subject"] == "Bea"]
+    logged(world)
+
+    def get(path: str, person: Any = REVIEWER) -> Any:
+        reply = world.call(person, "GET", path)
+        assert reply.status == 200 and ("@" in reply.text) <= (person is REVIEWER)
+        return reply.json
+
+    [person] = get("/v1/entities?name=ana@example.org")["entities"]
+    assert logged(world) == [("rem_recall", [person["entity_id"]])]
+    [acme] = get("/v1/entities?name=Acme")["entities"]
+    assert logged(world) == []
+    get(f"/v1/entities/{acme['entity_id']}")
+    assert logged(world) == [("rem_recall", [ana])]
+    get(f"/v1/relationships/{ana}/history")
+    assert logged(world) == [("rem_recall", [ana])]
+    get(f"/v1/relationships/{bea}/history")
+    get(f"/v1/entities/{acme['entity_id']}", READER)
+    assert logged(world) == []
+    # A hit's own text has none of it: another memory says what she is called.
+    world.ingest("Dora is known.", entities=[{"name": "dora@example.org", "aliases": ["Dora"]}])
+    plain = world.ingest("She came.", relations=[{"subject": "Dora", "predicate": "works_at", "object": "X"}])
+    [dora] = get(f"/v1/memories/{plain['memory_id']}")["relationships"]
+    assert dora["subject"] == "dora@example.org"
+    assert logged(world) == [("rem_recall", [dora["relationship_id"]])]
+    world.call(REVIEWER, "POST", "/v1/verify", {"claim": "Cleo works at Globex."})
+    assert logged(world) == []
+
+
 def test_an_admin_reads_a_private_memory_and_the_chain_says_so(world: World) -> None:
     """Masked like for everybody without the capability; held and retracted ones too, of the team none."""
     private = world.ingest(TEXT, OTHER_AGENT, target_space="private")["memory_id"]

@@ -52,8 +52,7 @@ def entity(
         if row is None:
             raise Problem("not_found")
         edges = graph_read.edges_of(unit, row["entity_id"], MAX_RELATIONSHIPS, at, known_at)
-        shown = render.relationships(edges, reveal_pii=unit.principal.sees_pii)
-        return {**_entity(unit, row), "relationships": shown}
+        return {**_entity(unit, row), "relationships": render.relationships(unit, edges)}
 
     return services.database.read(call.credential, read)
 
@@ -66,7 +65,7 @@ def relationship_history(services: Services, call: Call, relationship: str) -> d
         rows = graph_read.versions(unit, public_id("rel", relationship))
         if not rows:
             raise Problem("not_found")
-        shown = render.relationships(rows, reveal_pii=unit.principal.sees_pii)
+        shown = render.relationships(unit, rows)
         supports = graph_read.supports(unit, rows[0]["relationship_id"])
         return {
             "relationship_id": shown[0]["relationship_id"],
@@ -119,9 +118,10 @@ def predicates(services: Services, call: Call) -> dict[str, Any]:
 
 
 def _entity(unit: Unit, row: Row) -> dict[str, Any]:
-    names = render.clean(row["names"], reveal_pii=unit.principal.sees_pii)
+    entity_id = format_id("ent", row["entity_id"])
+    names = render.revealed(unit, entity_id, lambda reveal: render.clean(row["names"], reveal_pii=reveal))
     return {
-        "entity_id": format_id("ent", row["entity_id"]),
+        "entity_id": entity_id,
         "name": names[0] if names else None,
         "aliases": names[1:],
         "kind": row["kind"],

@@ -527,9 +527,7 @@ def _shown(
                 **relationship,
                 "spans": spans.get((row["memory_id"], edge["relationship_id"], edge["version"]), []),
             }
-            for relationship, edge in zip(
-                render.relationships(supported, reveal_pii=reveal), supported, strict=True
-            )
+            for relationship, edge in zip(render.relationships(unit, supported), supported, strict=True)
         ]
         memory["conflicts"] = [_opposed(unit, conflict) for conflict in opposed.get(row["memory_id"], [])]
         shown.append(memory)

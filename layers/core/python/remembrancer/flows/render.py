@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, TypeVar
 from uuid import UUID
 
 from remembrancer.domain.ids import Prefix, format_id
 from remembrancer.domain.sanitize import sanitize_read
 from remembrancer.flows.instants import instant as instant
 from remembrancer.store.database import Row, Unit
+
+T = TypeVar("T")
 
 
 def clean(value: Any, *, reveal_pii: bool) -> Any:
@@ -30,6 +33,17 @@ def reveals(unit: Unit, prefix: Prefix, row: Row) -> bool:
     if unit.principal.sees_pii and row.get("pii", True):
         unit.saw_personal([format_id(prefix, row["memory_id" if prefix == "mem" else "proposal_id"])])
     return unit.principal.sees_pii
+
+
+def revealed(unit: Unit, public_id: str, show: Callable[[bool], T]) -> T:
+    """What `show` (told whether personal data is revealed) makes of an entity or a relationship for this reader. They
+    carry no flag: what masking would change is personal data, and that it was shown goes to the read log."""
+    if not unit.principal.sees_pii:
+        return show(False)
+    shown = show(True)
+    if shown != show(False):
+        unit.saw_personal([public_id])
+    return shown
 
 
 def memory(row: Row, team_space: UUID, *, reveal_pii: bool) -> dict[str, Any]:
@@ -89,24 +103,28 @@ def provenance(row: Row) -> list[str]:
     return marks
 
 
-def relationships(rows: Iterable[Row], *, reveal_pii: bool) -> list[dict[str, Any]]:
+def relationships(unit: Unit, rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """For this reader. Their names may come from other memories than the one they are shown with, or with none."""
     return [
-        {
-            "relationship_id": format_id("rel", row["relationship_id"]),
-            "version": row["version"],
-            "subject": sanitize_read(row["subject"], reveal_pii=reveal_pii),
-            "predicate": row["predicate_key"],
-            "object": None if row["object"] is None else sanitize_read(row["object"], reveal_pii=reveal_pii),
-            "value": None
-            if row["value_type"] is None
-            else {
-                "type": row["value_type"],
-                "value": sanitize_read(row["value_canonical"], reveal_pii=reveal_pii),
-                "unit": clean(row["value_unit"], reveal_pii=reveal_pii),
-            },
-            "polarity": row["polarity"],
-            "valid_from": instant(row["valid_from"]),
-            "valid_to": instant(row["valid_to"]),
-        }
-        for row in rows
+        revealed(unit, format_id("rel", row["relationship_id"]), partial(_relationship, row)) for row in rows
     ]
+
+
+def _relationship(row: Row, reveal_pii: bool) -> dict[str, Any]:
+    return {
+        "relationship_id": format_id("rel", row["relationship_id"]),
+        "version": row["version"],
+        "subject": sanitize_read(row["subject"], reveal_pii=reveal_pii),
+        "predicate": row["predicate_key"],
+        "object": None if row["object"] is None else sanitize_read(row["object"], reveal_pii=reveal_pii),
+        "value": None
+        if row["value_type"] is None
+        else {
+            "type": row["value_type"],
+            "value": sanitize_read(row["value_canonical"], reveal_pii=reveal_pii),
+            "unit": clean(row["value_unit"], reveal_pii=reveal_pii),
+        },
+        "polarity": row["polarity"],
+        "valid_from": instant(row["valid_from"]),
+        "valid_to": instant(row["valid_to"]),
+    }

@@ -96,7 +96,7 @@ def _opposed(unit: Unit, claim: str) -> dict[str, Any] | None:
     if conflict is None:
         return None
     edge = next(edge for edge in edges if edge["relationship_id"] == conflict.memory_id)
-    [shown] = render.relationships([edge], reveal_pii=unit.principal.sees_pii)
+    [shown] = render.relationships(unit, [edge])
     return {
         "relationship": shown,
         "reason": conflict.reason,
