@@ -74,7 +74,7 @@ def close_unsupported(
         where r.tenant_id = %(tenant)s and r.superseded_at is null and r.relationship_id <> all (%(kept)s)
           and r.relationship_id in {_OF_GONE}
           and (not exists (select from support s {_BELIEVED} where {_supports("r")})
-            or (exists (select from support s where {_says("r")} and {_GONE})
+            or (r.version > 1 and exists (select from support s where {_says("r")} and {_GONE})
               and not exists (select from support s {_BELIEVED} where {_says("r")})
               and exists (select from relationship e where e.tenant_id = r.tenant_id
                           and e.relationship_id = r.relationship_id and e.version < r.version and not {_same("e", "r")}
@@ -114,7 +114,8 @@ def forget(unit: Unit, memory_ids: Collection[UUID], occurrence_ids: Collection[
     return beside + unit.run(
         f"""
         delete from relationship r
-        where r.tenant_id = %(tenant)s and r.superseded_at is not null and r.relationship_id in {_OF_GONE}
+        where r.tenant_id = %(tenant)s and r.superseded_at is not null and r.version > 1
+          and r.relationship_id in {_OF_GONE}
           and exists (select from support s where {_says("r")} and {_GONE})
           and not exists (select from support s where {_says("r")} and not {_GONE})
           and exists (select from support s where {_supports("r")} and not {_GONE})
