@@ -314,7 +314,12 @@ def _upsert_edges(unit: Unit, edges: Sequence[Sequence[tuple[Supported, _Edge]]]
         every |= {key: (by, edge) for key, by, edge in keyed[-1]}
     if not every:
         return [[] for _ in edges]
-    locked = [owner.bytes + identity for (owner, identity), (by, _) in every.items() if not by.exclusive]
+    # A place, as `/remember` does: whoever names its ends otherwise meets no other lock of ours.
+    locked = [
+        by.space_id.bytes + edge.subject_id.bytes + edge.predicate.encode()
+        for by, edge in every.values()
+        if not by.exclusive
+    ]
     if locked:
         lock(unit, "relationship", locked)
     current = _current(unit, every)
