@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, islice, takewhile
 from typing import Literal
 
+from remembrancer.domain.lexicon import stem
 from remembrancer.domain.stopwords import is_negation
 from remembrancer.domain.terms import WORD, text_terms
 from remembrancer.domain.triples import Span
@@ -30,12 +31,39 @@ _SENTENCE = re.compile(r"[.!?;\n。！？]")
 _WORD_OR_NUMBER = re.compile(rf"(?<![\d.,])\d{{1,3}}(?:,\d{{3}})+(?![\d,])|{WORD.pattern}")
 _STATEMENT = re.compile(r"[.!?;…](?=\s|$)|[。！？；]|\n\s*\n")
 """Ends of a statement: a line may break inside one, and a point inside a number ends none."""
-_QUANTITY = re.compile(
-    r"(?<![\w.,])(?P<sign>[-−])?(?P<before>[$€£¥])?(?P<number>\d+(?:[.,:/]\d+)*)\s?(?P<after>[%‰€£¥$])?"
+_SCALE = (
+    r"(?:percent|per cent|hundred|thousand|million|billion|trillion|dozen|[ap]\.?m\b|(?<=\d)(?:k|m|bn))"
+    r"(?![^\W_])"
 )
+_QUANTITY = re.compile(
+    r"(?<![\w.,])(?P<sign>[-−－]|minus\s)?(?P<before>[$€£¥])?(?P<number>\d+(?:[.,:/]\d+)*"
+    r"(?:(?<!\d{4})\s?[-–]\s?\d{1,3}(?:[.,]\d+)*(?!\d|-\d))?)"
+    rf"(?:\s?(?P<after>[%‰€£¥$％]|{_SCALE}))?",
+    re.IGNORECASE,
+)
+"""A number, or a range of two, with its sign, and its currency, share, scale or half of the day."""
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
-_NUMBER_GOES_ON = re.compile(r"[.,:/]\d|\s?[%‰]")
-_NUMBER_BEGAN = re.compile(r"(?:\d[.,:/]|(?<![^\W_])[-−]|[$€£¥])$")
+_NUMBER_GOES_ON = re.compile(rf"[.,:/]\d|\s?[%‰％]|\s?{_SCALE}|[-–]\d", re.IGNORECASE)
+_NUMBER_BEGAN = re.compile(r"(?:\d[.,:/]|(?<![^\W_])[-−]|[$€£¥]|\bminus\s|\d[-–])$", re.IGNORECASE)
+_TAKEN_BACK = re.compile(
+    r"\s*,?\s*(?:no longer|no more|not any ?more)\b"
+    r"|[\s.,:;!–—-]*(?:(?:which|that|this|it)(?:['’]s)?\s+)?(?:(?:is|was|are|were|has been|proved|turned out)\s+)?"
+    r"(?:to be\s+)?(?:not true|false|untrue|wrong|incorrect|an? (?:lie|myth|rumou?r|hoax|joke|mistake))\b"
+    r"|\s*(?:is|was)(?:n['’]t| not) (?:true|so|the case|correct)\b",
+    re.IGNORECASE,
+)
+"""What stands behind a statement that is denied only then. English, like the next."""
+_UNREAL = frozenset(
+    map(
+        stem,
+        re.findall(
+            r"\w+",
+            "will would shall should could may might must want plan hope wish intend try almost nearly hardly barely"
+            " scarcely refuse decline fail forget stop cease quit used",
+        ),
+    )
+)
+"""Words that make of what is done something wished, feared, over or left undone."""
 _DENIAL = "\0not"
 """Stands for any word that denies among the terms of a claim, none of which has this form."""
 _OPPOSITES = (
@@ -97,8 +125,9 @@ def verdict(matches: Sequence[Match | None]) -> Verdict:
 
 
 def _stated(claim: str, text: str, span: Span) -> bool:
-    """Whether what stands there is neither denied before it nor asked."""
-    return not _denied(text, span[0]) and not _asked(claim, text, span[1])
+    """Whether what stands there is neither denied before or behind it nor asked."""
+    taken_back = _TAKEN_BACK.match(text, span[1], span[1] + _BEFORE) is not None
+    return not taken_back and not _denied(text, span[0]) and not _asked(claim, text, span[1])
 
 
 def _asked(claim: str, text: str, end: int) -> bool:
@@ -155,7 +184,7 @@ def _find_words(text: str, wanted: str) -> int:
 
 def _inside_number(text: str, start: int, end: int) -> bool:
     """Whether a number at either end goes on outside: `5` is not said by `1.5`, `-5`, `5,000` or `5 %`."""
-    return (text[start].isdigit() and _NUMBER_BEGAN.search(text[max(0, start - 2) : start]) is not None) or (
+    return (text[start].isdigit() and _NUMBER_BEGAN.search(text[max(0, start - 7) : start]) is not None) or (
         text[end - 1].isdigit() and _NUMBER_GOES_ON.match(text, end) is not None
     )
 
@@ -169,6 +198,8 @@ class _Said:
     end: int
     statement: int
     """Which statement of the text it stands in."""
+    unreal: str
+    """What of _UNREAL it is a form of."""
 
 
 @dataclass(frozen=True)
@@ -177,6 +208,7 @@ class _Claimed:
 
     order: Sequence[str]
     words: frozenset[str]
+    unreal: frozenset[str]
     quantities: frozenset[str]
 
     @classmethod
@@ -186,25 +218,33 @@ class _Claimed:
         denial = next((word for word in said if word.negative), None)
         if denial is not None:
             order.insert(len(text_terms(claim[: denial.start]).words), _DENIAL)
-        return cls(order, frozenset(word.word for word in said), frozenset(_quantities(claim)))
+        words = frozenset(word.word for word in said)
+        quantities = frozenset(quantity.said for quantity in _quantities(claim))
+        return cls(order, words, frozenset(word.unreal for word in said if word.unreal), quantities)
 
-    def said_by(self, text: str, window: Sequence[_Said], behind: Sequence[_Said]) -> bool:
-        """`behind` are the words after the window, where the opposite of the claim's last word may stand."""
+    def said_by(
+        self, quantities: Sequence[_Quantity], window: Sequence[_Said], behind: Sequence[_Said]
+    ) -> bool:
+        """`quantities` are those of the text; `behind` are the words after the window, where the opposite of the
+        claim's last word may stand."""
         return any(
-            self._said_by_one(text, list(words), behind)
+            self._said_by_one(quantities, list(words), behind)
             for _, words in groupby(window, key=lambda word: word.statement)
         )
 
-    def _said_by_one(self, text: str, said: Sequence[_Said], behind: Sequence[_Said]) -> bool:
-        if not _in_order(self.order, said):
+    def _said_by_one(
+        self, quantities: Sequence[_Quantity], said: Sequence[_Said], behind: Sequence[_Said]
+    ) -> bool:
+        if not _in_order(self.order, said) or self.unreal != {word.unreal for word in said if word.unreal}:
             return False
         words = {word.word for word in said}
         words.update(word.word for word in behind if word.statement == said[-1].statement)
         if any(_opposed(self.words, words, *pair) for pair in _OPPOSITES):
             return False
-        # With the sign before the first word and the unit behind the last one.
-        begin, end = max(0, said[0].start - 2), said[-1].end + 2
-        return self.quantities <= set(_quantities(text[begin:end])) if self.quantities else True
+        # Those that the words touch, whole: `10.0` is a part of `10.0.0.1`.
+        place = bisect_right(quantities, said[0].start, key=lambda quantity: quantity.end)
+        touched = takewhile(lambda quantity: quantity.start < said[-1].end, islice(quantities, place, None))
+        return self.quantities <= {quantity.said for quantity in touched}
 
 
 def _opposed(claimed: Collection[str], said: Collection[str], one: str, other: str) -> bool:
@@ -213,15 +253,24 @@ def _opposed(claimed: Collection[str], said: Collection[str], one: str, other: s
     )
 
 
-def _quantities(text: str) -> list[str]:
-    """The numbers of a text, each with its sign, currency or per cent and without digit groups."""
+@dataclass(frozen=True)
+class _Quantity:
+    """A number of a text with its sign, scale, currency or share, and without digit groups."""
+
+    start: int
+    end: int
+    said: str
+
+
+def _quantities(text: str) -> list[_Quantity]:
     found = []
-    for match in _QUANTITY.finditer(unicodedata.normalize("NFKC", text)):
-        number = match["number"]
+    for match in _QUANTITY.finditer(text):
+        number = "".join(unicodedata.normalize("NFKC", match["number"]).split())
         if _GROUPED.fullmatch(number):
             number = number.replace(",", "")
-        sign, unit = "-" if match["sign"] else "", match["before"] or match["after"] or ""
-        found.append(f"{sign}{number}{unit}")
+        unit = unicodedata.normalize("NFKC", match["before"] or match["after"] or "").lower()
+        sign = "-" if match["sign"] else ""
+        found.append(_Quantity(match.start(), match.end(), f"{sign}{number}{unit}"))
     return found
 
 
@@ -233,10 +282,11 @@ def _window(claim: str, text: str) -> Match | None:
         return None
     claimed = _Claimed.of(claim, order)
     said = _words(text)
+    quantities = _quantities(text) if claimed.quantities else []
 
     def says(left: int, right: int) -> bool:
         behind = right + 1
-        return claimed.said_by(text, said[left:behind], said[behind : behind + _BEHIND])
+        return claimed.said_by(quantities, said[left:behind], said[behind : behind + _BEHIND])
 
     width = max(4, int(_SLACK * len(_words(claim))))
     best: Match | None = None
@@ -263,7 +313,10 @@ def _window(claim: str, text: str) -> Match | None:
             if numbers <= counts.keys() and negative == _denies(claim):
                 span = (hits[0].start, hits[-1].end)
                 plain = coverage == 1.0 and says(left, right)
-                best = Match("tokens", span, coverage, plain and not _asked(claim, text, span[1]))
+                taken_back = _TAKEN_BACK.match(text, span[1], span[1] + _BEFORE) is not None
+                best = Match(
+                    "tokens", span, coverage, plain and not taken_back and not _asked(claim, text, span[1])
+                )
     return best
 
 
@@ -288,6 +341,7 @@ def _words(text: str) -> list[_Said]:
             found.start(),
             found.end(),
             bisect_left(ends, found.start()),
+            _unreal(found[0]),
         )
         for found in _WORD_OR_NUMBER.finditer(text)
     ]
@@ -296,6 +350,13 @@ def _words(text: str) -> list[_Said]:
 @lru_cache(maxsize=20_000)
 def _terms(word: str) -> frozenset[str]:
     return frozenset(text_terms(word).words)
+
+
+@lru_cache(maxsize=20_000)
+def _unreal(word: str) -> str:
+    # Not the month, nor the man.
+    root = "" if word[0].isupper() else stem(word)
+    return root if root in _UNREAL else ""
 
 
 def _denies(text: str) -> bool:
