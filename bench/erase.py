@@ -68,8 +68,8 @@ with who as (
   insert into entity_name (tenant_id, entity_id, space_id, kind, name, name_key, canonical)
   select tenant_id, entity_id, space_id, 'person', 'Person ' || n, 'person ' || n, true from made
 ), me as (
-  insert into mention (tenant_id, space_id, memory_id, entity_id, name_key)
-  select tenant_id, space_id, memory_id, entity_id, 'person ' || n from made
+  insert into mention (tenant_id, space_id, memory_id, occurrence_id, entity_id, name_key)
+  select tenant_id, space_id, memory_id, occurrence_id, entity_id, 'person ' || n from made
 ), pr as (
   insert into predicate (tenant_id, space_id, predicate_key, kind, cardinality, created_at)
   select tenant_id, space_id, 'keeps', 'state', 'many', now() from who

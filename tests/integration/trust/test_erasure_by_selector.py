@@ -26,7 +26,7 @@ from tests.integration.probe import (
     everywhere,
     scratch_world,
 )
-from tests.integration.trust.erasing import done, purge, race
+from tests.integration.trust.erasing import done, no_orphans, purge, race
 from tests.integration.world import ADMIN, AGENT, AUDITOR, OTHER_AGENT, READER, REVIEWER, World
 
 CANARY = "zq8canary"
@@ -154,6 +154,40 @@ def test_an_owner_leaves_with_proposals_and_staged_work(world: World) -> None:
     for unknown in ("prin_" + "f" * 32, world.tenant_id.replace("-", "")):
         reply = purge(world, owner=unknown)
         assert reply.json.get("erased", []) == [] and reply.status in (200, 422)
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_an_owner_leaves_with_the_names_that_their_submission_of_another_s_text_brought(
+    world: World, merged: bool
+) -> None:
+    said = {"subject": "Ana", "predicate": "works_at", "object": "Globex"}
+    theirs = {"subject": f"Ana {CANARY}", "predicate": f"knows_{CANARY}", "object": f"Ben {CANARY}"}
+    text = "Ana works at Globex."
+    first = world.ingest(text, relations=[said])
+    again = world.ingest(
+        text,
+        OTHER_AGENT,
+        relations=[said, theirs],
+        entities=[{"name": "Globex", "kind": "other", "aliases": [CANARY]}],
+    )
+    assert again["memory_id"] == first["memory_id"] and again["duplicate"]
+    if merged:
+        ids = {
+            name: world.call(READER, "GET", f"/v1/entities?name={name}").json["entities"][0]["entity_id"]
+            for name in ("Ana", f"Ana%20{CANARY}")
+        }
+        body = {"into": ids["Ana"], "reason": "One person."}
+        done(world.call(REVIEWER, "POST", f"/v1/entities/{ids[f'Ana%20{CANARY}']}/merge", body))
+    assert everywhere(world, CANARY) != []
+    erased = done(purge(world, owner=world.principals[OTHER_AGENT.name]))
+    assert everywhere(world, CANARY) == [] and no_orphans(world)
+    assert erased["counts"]["mention"] >= 5 and erased["counts"]["occurrence"] == 1
+    [entity] = world.call(READER, "GET", "/v1/entities?name=Globex").json["entities"]
+    assert (entity["name"], entity["aliases"]) == ("Globex", [])
+    shown = world.call(READER, "GET", f"/v1/entities/{entity['entity_id']}").json["relationships"]
+    assert [(one["subject"], one["object"]) for one in shown] == [("Ana", "Globex")]
+    kept = world.ingest(text, relations=[said])
+    assert kept["duplicate"] and kept["relationship_ids"] == first["relationship_ids"]
 
 
 def test_a_staged_copy_of_an_erased_memory_goes_too(world: World) -> None:

@@ -422,10 +422,10 @@ class _Commit:
         mentions = set()
         for edge, (subject, target) in zip(self._plan.edges, named.ends, strict=True):
             for span in edge.supports:
-                memory_id = self._submissions[span.item].memory_id
-                mentions.add((memory_id, subject, edge.subject.key))
+                by = self._submissions[span.item]
+                mentions.add((by.memory_id, by.occurrence_id, subject, edge.subject.key))
                 if edge.object is not None and target is not None:
-                    mentions.add((memory_id, target, edge.object.key))
+                    mentions.add((by.memory_id, by.occurrence_id, target, edge.object.key))
         remember_write.mention(self._unit, self._space_id, mentions)
 
     def _predicates(self) -> _Predicates:

@@ -426,10 +426,16 @@ def touched(
           union
           select attempt_id from rem_attempts_with(
             %(refs)s::uuid[] || array(
-              select t.entity_id from mention t
-              where t.tenant_id = %(tenant)s and t.memory_id = any (%(memories)s)
-                and not exists (select from mention o where o.tenant_id = t.tenant_id and o.entity_id = t.entity_id
-                                and o.name_key = t.name_key and o.memory_id <> all (%(memories)s))),
+              select t.entity_id from (
+                select entity_id, name_key from mention
+                where tenant_id = %(tenant)s and memory_id = any (%(memories)s)
+                union
+                select b.entity_id, b.name_key from mention b join occurrence o on o.tenant_id = b.tenant_id
+                  and o.memory_id = b.memory_id and o.occurrence_id = b.occurrence_id
+                where o.tenant_id = %(tenant)s and o.occurrence_id = any (%(occurrences)s)) t
+              where not exists (select from mention o where o.tenant_id = %(tenant)s and o.entity_id = t.entity_id
+                                and o.name_key = t.name_key and o.memory_id <> all (%(memories)s)
+                                and o.occurrence_id <> all (%(occurrences)s))),
             array(select sha256(convert_to(m.content, 'UTF8')) from memory m
                   where m.tenant_id = %(tenant)s and m.memory_id = any (%(memories)s)))))
         order by a.attempt_id
@@ -438,6 +444,7 @@ def touched(
             "tenant": unit.tenant_id,
             "attempts": list(attempt_ids),
             "memories": list(memory_ids),
+            "occurrences": list(occurrence_ids),
             "refs": [*memory_ids, *occurrence_ids],
         },
     )

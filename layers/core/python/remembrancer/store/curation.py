@@ -204,8 +204,8 @@ def merge(unit: Unit, source: UUID, target: UUID) -> int:
     # Erasure of the last memory that brought a name takes the name from both.
     unit.run(
         """
-        insert into mention (tenant_id, space_id, memory_id, entity_id, name_key, merged_at)
-        select tenant_id, space_id, memory_id, %(target)s, name_key, %(now)s from mention
+        insert into mention (tenant_id, space_id, memory_id, occurrence_id, entity_id, name_key, merged_at)
+        select tenant_id, space_id, memory_id, occurrence_id, %(target)s, name_key, %(now)s from mention
         where tenant_id = %(tenant)s and entity_id = %(source)s
         on conflict do nothing
         """,

@@ -194,9 +194,10 @@ def erase(
     counts["memory"] = unit.run(
         "delete from memory where tenant_id = %(tenant)s and memory_id = any (%(ids)s)", scope
     )
-    submissions, supports = _erase_submissions(unit, scope)
+    submissions, supports, mentions = _erase_submissions(unit, scope)
     counts["occurrence"] += submissions
     counts["support"] += supports
+    counts["mention"] += mentions
     counts["evidence_source"] = _erase_sources(unit, sources)
     unsupported, counts["predicate"] = _erase_relationships(unit, touched["relationships"])
     counts["relationship"] = forgotten + unsupported
@@ -222,8 +223,9 @@ def _erase_staged(unit: Unit, job_ids: Sequence[UUID]) -> int:
     return unit.run("delete from job_item where tenant_id = %(tenant)s and job_id = any (%(jobs)s)", scope)
 
 
-def _erase_submissions(unit: Unit, scope: dict[str, object]) -> tuple[int, int]:
-    """Submissions of memories that stay, and what they support; (submissions, supports) removed."""
+def _erase_submissions(unit: Unit, scope: dict[str, object]) -> tuple[int, int, int]:
+    """Submissions of memories that stay, what they support and the names they brought; (submissions, supports,
+    mentions) removed."""
     supports = unit.run(
         """
         delete from support s using occurrence o
@@ -232,10 +234,18 @@ def _erase_submissions(unit: Unit, scope: dict[str, object]) -> tuple[int, int]:
         """,
         scope,
     )
+    mentions = unit.run(
+        """
+        delete from mention t using occurrence o
+        where o.tenant_id = %(tenant)s and o.occurrence_id = any (%(occurrences)s)
+          and t.tenant_id = o.tenant_id and t.memory_id = o.memory_id and t.occurrence_id = o.occurrence_id
+        """,
+        scope,
+    )
     submissions = unit.run(
         "delete from occurrence where tenant_id = %(tenant)s and occurrence_id = any (%(occurrences)s)", scope
     )
-    return submissions, supports
+    return submissions, supports, mentions
 
 
 def lock_imports(unit: Unit) -> None:
@@ -289,7 +299,13 @@ def _touched(unit: Unit, scope: dict[str, object]) -> dict[str, list[UUID]]:
         scope,
     )
     entities = unit.rows(
-        "select distinct entity_id from mention where tenant_id = %(tenant)s and memory_id = any (%(ids)s)",
+        """
+        select entity_id from mention where tenant_id = %(tenant)s and memory_id = any (%(ids)s)
+        union
+        select t.entity_id from mention t join occurrence o on o.tenant_id = t.tenant_id
+          and o.memory_id = t.memory_id and o.occurrence_id = t.occurrence_id
+        where o.tenant_id = %(tenant)s and o.occurrence_id = any (%(occurrences)s)
+        """,
         scope,
     )
     return {

@@ -61,7 +61,8 @@ def graph_of(unit: Unit, memory_ids: Sequence[UUID]) -> Graph:
         select t.memory_id, c.name, e.kind,
                coalesce(array_agg(n.name order by n.name_key collate "C") filter (where not n.canonical), '{}')
                  as aliases
-        from mention t
+        from (select distinct tenant_id, memory_id, entity_id, name_key from mention
+              where tenant_id = %(tenant)s and memory_id = any (%(ids)s)) t
         join entity e on e.tenant_id = t.tenant_id and e.entity_id = t.entity_id and e.merged_into is null
         join entity_name n on n.tenant_id = t.tenant_id and n.entity_id = t.entity_id and n.name_key = t.name_key
         join entity_name c on c.tenant_id = t.tenant_id and c.entity_id = t.entity_id and c.canonical

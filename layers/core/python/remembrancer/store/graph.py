@@ -83,12 +83,12 @@ def _upsert(unit: Unit, space_id: UUID, brought: Sequence[Brought]) -> list[list
         introduced = {name_key(entity.name) for entity in one.entities}
         for name, key, kind in mentions:
             if key in introduced:
-                known.mention(one.by.memory_id, known.resolve(name, key, kind), key)
+                known.mention(one.by, known.resolve(name, key, kind), key)
         for entity in one.entities:
-            known.add_aliases(one.by.memory_id, entity)
+            known.add_aliases(one.by, entity)
         for name, key, kind in mentions:
             if key not in introduced:
-                known.mention(one.by.memory_id, known.resolve(name, key, kind), key)
+                known.mention(one.by, known.resolve(name, key, kind), key)
     known.write()
     _register_predicates(unit, space_id, {r.predicate for one in brought for r in one.relations})
     edges = [[(one.by, _Edge.of(relation, known)) for relation in one.relations] for one in brought]
@@ -127,7 +127,7 @@ class _Entities:
         self._bearers: dict[str, list[_Bearer]] = {}
         self._made: list[dict[str, Any]] = []
         self._names: dict[tuple[UUID, str], dict[str, Any]] = {}
-        self._mentions: dict[tuple[UUID, UUID, str], None] = {}
+        self._mentions: dict[tuple[UUID, UUID, UUID, str], None] = {}
         rows = unit.rows(
             """
             select coalesce(e.merged_into, n.entity_id) as entity_id, n.kind, n.name_key, n.entity_id as bears
@@ -161,15 +161,15 @@ class _Entities:
         self._name(entity_id, kind or "other", name, key, canonical=True)
         return entity_id
 
-    def add_aliases(self, memory_id: UUID, entity: EntityIn) -> None:
+    def add_aliases(self, by: Supported, entity: EntityIn) -> None:
         entity_id = self.resolve(entity.name, name_key(entity.name), entity.kind)
         for alias in entity.aliases:
             self._name(entity_id, entity.kind, alias, name_key(alias), canonical=False)
-            self.mention(memory_id, entity_id, name_key(alias))
+            self.mention(by, entity_id, name_key(alias))
 
-    def mention(self, memory_id: UUID, entity_id: UUID, key: str) -> None:
-        """The memory brought this name; erasing the last memory that did erases the name."""
-        self._mentions[memory_id, entity_id, key] = None
+    def mention(self, by: Supported, entity_id: UUID, key: str) -> None:
+        """That submission of the memory brought this name; erasing the last one that did erases the name."""
+        self._mentions[by.memory_id, by.occurrence_id, entity_id, key] = None
 
     def write(self) -> None:
         """What is new of all this, in one statement."""
@@ -186,9 +186,10 @@ class _Entities:
                 as r (entity_id uuid, kind text, name text, name_key text, canonical boolean)
               on conflict (tenant_id, entity_id, name_key) do nothing
             )
-            insert into mention (tenant_id, space_id, memory_id, entity_id, name_key)
-            select %(tenant)s, %(space)s, memory_id, entity_id, name_key
-            from jsonb_to_recordset(%(mentions)s) as r (memory_id uuid, entity_id uuid, name_key text)
+            insert into mention (tenant_id, space_id, memory_id, occurrence_id, entity_id, name_key)
+            select %(tenant)s, %(space)s, memory_id, occurrence_id, entity_id, name_key
+            from jsonb_to_recordset(%(mentions)s)
+              as r (memory_id uuid, occurrence_id uuid, entity_id uuid, name_key text)
             on conflict do nothing
             """,
             {
@@ -199,8 +200,13 @@ class _Entities:
                 "names": Jsonb(list(self._names.values())),
                 "mentions": Jsonb(
                     [
-                        {"memory_id": str(memory_id), "entity_id": str(entity_id), "name_key": key}
-                        for memory_id, entity_id, key in self._mentions
+                        {
+                            "memory_id": str(memory_id),
+                            "occurrence_id": str(occurrence_id),
+                            "entity_id": str(entity_id),
+                            "name_key": key,
+                        }
+                        for memory_id, occurrence_id, entity_id, key in self._mentions
                     ]
                 ),
             },

@@ -202,16 +202,23 @@ def add_entities(unit: Unit, space_id: UUID, new: Iterable[tuple[UUID, str, str,
     )
 
 
-def mention(unit: Unit, space_id: UUID, mentions: Collection[tuple[UUID, UUID, str]]) -> None:
-    """(memory, entity, name key): the memory brought this name."""
+def mention(unit: Unit, space_id: UUID, mentions: Collection[tuple[UUID, UUID, UUID, str]]) -> None:
+    """(memory, occurrence, entity, name key): that submission of the memory brought this name."""
     unit.run_many(
         """
-        insert into mention (tenant_id, space_id, memory_id, entity_id, name_key)
-        values (%(tenant)s, %(space)s, %(memory)s, %(entity)s, %(key)s) on conflict do nothing
+        insert into mention (tenant_id, space_id, memory_id, occurrence_id, entity_id, name_key)
+        values (%(tenant)s, %(space)s, %(memory)s, %(occurrence)s, %(entity)s, %(key)s) on conflict do nothing
         """,
         [
-            {"tenant": unit.tenant_id, "space": space_id, "memory": memory, "entity": entity, "key": key}
-            for memory, entity, key in sorted(mentions)
+            {
+                "tenant": unit.tenant_id,
+                "space": space_id,
+                "memory": memory,
+                "occurrence": occurrence,
+                "entity": entity,
+                "key": key,
+            }
+            for memory, occurrence, entity, key in sorted(mentions)
         ],
     )
 
