@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from remembrancer.domain.units import in_base_unit
 from remembrancer.domain.values import canonical_value
 
 
@@ -30,3 +31,8 @@ def test_a_number_keeps_its_value_and_reads_back(number: int | float | str) -> N
 def test_a_number_that_cannot_be_read_back_is_refused(number: float | str) -> None:
     with pytest.raises(ValueError):
         canonical_value("number", number)
+
+
+def test_texts_and_units_that_look_the_same_are_the_same() -> None:
+    assert canonical_value("string", " gre\u200ben\u2060") == canonical_value("string", "green")
+    assert in_base_unit("5", "k\u200bm") == in_base_unit("5", "km")

@@ -33,6 +33,7 @@ from remembrancer.domain.tenant_settings import (
     Space,
     Threshold,
 )
+from remembrancer.domain.units import in_base_unit
 from remembrancer.domain.values import canonical_value
 
 MAX_CONTENT = 1_000_000
@@ -133,9 +134,14 @@ class ValueIn(Closed):
     @model_validator(mode="after")
     def _of_its_type(self) -> ValueIn:
         try:
-            canonical_value(self.type, self.value)
+            text = canonical_value(self.type, self.value)
+            # What is kept may be in the base of its unit, and is read again as a value.
+            number, unit = in_base_unit(text if self.type == "number" else "0", self.unit)
+            canonical_value("number", number)
         except (ValueError, OverflowError):
             raise PydanticCustomError("value", "not a value of the given type") from None
+        if unit == "":
+            raise PydanticCustomError("blank", "must not be blank")
         return self
 
 

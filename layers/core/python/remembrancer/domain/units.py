@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from decimal import Context, Decimal
 from types import MappingProxyType
 
+from remembrancer.domain.invisible import strip_invisible
+
 _TABLE = """
 meter: mm .001 millimeter millimeters millimetre millimetres | cm .01 centimeter centimeters centimetre centimetres
   | m 1 meter meters metre metres | km 1000 kilometer kilometers kilometre kilometres
@@ -46,10 +48,11 @@ _FACTOR_DIGITS = 16
 
 
 def in_base_unit(number: str, unit: str | None) -> tuple[str, str | None]:
-    """A plain decimal and its unit in the unit's base; a unit that is not known keeps its name (NFC, trimmed)."""
+    """A plain decimal and its unit in the unit's base; a unit that is not known keeps its name (NFC, trimmed,
+    without what nobody sees)."""
     if unit is None:
         return number, None
-    name = unicodedata.normalize("NFC", unit).strip()
+    name = strip_invisible(unicodedata.normalize("NFC", unit)).strip()
     found = UNITS.get(name) or (UNITS.get(name.lower()) if len(name) > 3 else None)
     if found is None:
         return number, name

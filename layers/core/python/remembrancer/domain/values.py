@@ -7,6 +7,8 @@ import unicodedata
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 
+from remembrancer.domain.invisible import strip_invisible
+
 _NUMBER = re.compile(r"[+-]?(?:\d{1,60}(?:\.\d{1,60})?|\.\d{1,60})(?:[eE][+-]?\d{1,3})?")
 
 
@@ -14,7 +16,7 @@ def canonical_value(kind: str, value: str | bool | int | float) -> str:
     """The canonical text of a value of that type. Raises ValueError when it is not of the type.
 
     number: plain decimal without trailing zeros; boolean: true or false; date: ISO 8601;
-    date_time: RFC 3339 in UTC; string: NFC, trimmed.
+    date_time: RFC 3339 in UTC; string: NFC, trimmed, without what nobody sees.
     """
     if kind == "boolean":
         if value in (True, "true"):
@@ -35,7 +37,7 @@ def canonical_value(kind: str, value: str | bool | int | float) -> str:
         if instant.tzinfo is None:
             raise ValueError("a date-time needs an offset")
         return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    text = unicodedata.normalize("NFC", value).strip()
+    text = strip_invisible(unicodedata.normalize("NFC", value)).strip()
     if not text:
         raise ValueError("must not be blank")
     return text
