@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.integration.admission.conftest import Bucket
+from tests.integration.remember.desk import Desk
 from tests.integration.world import (
     AGENT,
     OTHER_AGENT,
@@ -266,6 +267,25 @@ def test_a_bundle_holds_every_kind_of_value_and_any_number_of_names(
     )  # with the name that was merged
     again = ump(world, *records)
     assert again.json["refused"] == [] and {item["status"] for item in again.json["items"]} == {"duplicate"}
+
+
+def test_a_bundle_holds_what_remember_keeps_in_the_base_of_its_unit(
+    world: World, bucket: Bucket, run_job: Callable[..., dict[str, Any]]
+) -> None:
+    desk = Desk(world, world.embedder)
+    measures = [("5", "km"), ("1e3", "GB"), ("3", "people"), ("7", None)]
+    for number, (value, unit) in enumerate(measures):
+        desk.tell("Ada", f"reads_{number}", {"type": "number", "value": value, "unit": unit})
+    desk.close()
+    records = exported(world, bucket, run_job, "global")
+    said = [edge["value"] for r in records for edge in r["body"]["structured"]["relations"]]
+    assert sorted((value["value"], value.get("unit")) for value in said) == [
+        ("1000000000000", "byte"),
+        ("3", "people"),
+        ("5000", "meter"),
+        ("7", None),
+    ]
+    assert ump(world, *records).json["refused"] == []
 
 
 def test_a_bundle_that_comes_back_is_known(
