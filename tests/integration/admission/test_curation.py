@@ -144,6 +144,11 @@ def test_merged_entities_are_one_for_every_later_writer(world: World, kinds: tup
     again = world.ingest(f"{short} reads again.", entities=[{"name": short, "kind": kinds[0]}],
                          relations=[{"subject": short, "predicate": "reads", "object": f"Dune {tag}"}])  # fmt: skip
     assert again["relationship_ids"] == ["rel_" + current[0]["relationship_id"].hex]
+    # Whoever knows it as what it is part of means the same: no second entity takes the name.
+    known = world.ingest(f"{short} reads on.", entities=[{"name": short, "kind": kinds[1]}],
+                         relations=[{"subject": short, "predicate": "reads", "object": f"Dune {tag}",
+                                     "subject_kind": kinds[1]}])  # fmt: skip
+    assert known["relationship_ids"] == again["relationship_ids"]
     assert (
         world.call(REVIEWER, "POST", f"/v1/entities/{source}/merge", {"into": target}).code
         == "invalid_target"

@@ -12,6 +12,7 @@ import pytest
 from tests.integration.admission.conftest import Bucket
 from tests.integration.remember.desk import Desk
 from tests.integration.world import (
+    ADMIN,
     AGENT,
     OTHER_AGENT,
     OUTSIDER,
@@ -325,6 +326,27 @@ def test_what_two_owners_state_is_in_a_bundle_once(
         world.ingest(**text, person=person, relations=[holds])
     [record] = exported(world, bucket, run_job, "tanks")
     assert [edge["value"]["value"] for edge in record["body"]["structured"]["relations"]] == ["1"]
+
+
+def test_a_merged_entity_is_of_one_kind_in_a_bundle(
+    world: World, bucket: Bucket, run_job: Callable[..., dict[str, Any]]
+) -> None:
+    """Called by a name that it got by a merge, it was of that name's kind in relations, and came back as two."""
+    whole = {"name": "Sorrel Ltd", "kind": "organization"}
+    first = world.ingest("Sorrel Ltd exists.", entities=[whole])["memory_id"]
+    sells = {"subject": "Sorrel", "subject_kind": "product", "predicate": "sells", "object": "Tea"}
+    world.ingest("Sorrel sells.", domain="sorrel", relations=[sells])
+    into, part = (
+        "ent_" + world.sql("select entity_id from entity_name where name = %s", name)[0]["entity_id"].hex
+        for name in ("Sorrel Ltd", "Sorrel")
+    )
+    assert world.call(REVIEWER, "POST", f"/v1/entities/{part}/merge", {"into": into}).status == 200
+    purge = {"memory_ids": [first], "dry_run": False, "reason": "other"}
+    assert world.call(ADMIN, "POST", "/v1/purge", purge, signed=True).status == 200
+    [record] = exported(world, bucket, run_job, "sorrel")
+    said = record["body"]["structured"]
+    assert {entity["name"]: entity["kind"] for entity in said["entities"]}["Sorrel"] == "organization"
+    assert said["relations"][0]["subject_kind"] == "organization"
 
 
 @pytest.mark.parametrize("number", [1e20, -1e308, 2.0**63, 9.2e18, 2**63 - 1, -(2**63) + 1, 1.5, 5e-324])

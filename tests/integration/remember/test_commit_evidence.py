@@ -363,6 +363,18 @@ def test_an_entity_merged_in_between_is_what_it_is_now(desk: Desk) -> None:
     assert stale(caught) == ["/relationships/0/subject/known_entity_id"]
 
 
+@pytest.mark.parametrize("kind", ["product", "organization"])
+def test_a_merged_name_is_the_whole_whichever_of_its_kinds_is_said(desk: Desk, kind: str) -> None:
+    def tell(name: str, kind: str, value: str) -> Any:
+        said: Any = {"name": name, "entity_kind": kind}
+        return desk.tell(said, "makes", value, text=f"{name} makes {value}.")["splits"][0]["subject"]
+
+    part, whole = tell("Gizmo", "product", "Noise"), tell("Gizmo Works", "organization", "Light")
+    path = f"/v1/entities/{part['entity_id']}/merge"
+    assert desk.world.call(REVIEWER, "POST", path, {"into": whole["entity_id"]}).status == 200
+    assert tell("Gizmo", kind, "Heat") == whole
+
+
 def test_a_predicate_registered_otherwise_in_between(desk: Desk) -> None:
     work = desk.prepare(request_of([evidence("Ada works at Acme.")], [relation("Ada", "works_at", "Acme")]))
     desk.world.ingest("Bob.", relations=[{"subject": "Bob", "predicate": "works_at", "object": "Acme"}])

@@ -138,7 +138,11 @@ def test_evidence_is_told_apart_by_space_owner_and_bytes() -> None:
 
 
 def rows(*kinds: str) -> list[dict[str, Any]]:
-    return [{"entity_id": UUID(int=n), "kind": kind} for n, kind in enumerate(kinds)]
+    """`was/is` is what it was under the name before it was merged, and what it is."""
+    return [
+        {"entity_id": UUID(int=n), "kind": kind.rpartition("/")[2], "named_kind": kind.partition("/")[0]}
+        for n, kind in enumerate(kinds)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -147,6 +151,8 @@ def rows(*kinds: str) -> list[dict[str, Any]]:
         (("person", "place", "other"), "person", ["person"]),
         (("place", "other"), "person", ["other"]),
         (("place",), "person", []),
+        (("product/organization", "place"), "product", ["organization"]),
+        (("product/organization", "place"), "organization", ["organization"]),
         (("place", "person", "other"), "other", ["place", "person", "other"]),
         ((), "other", []),
     ],

@@ -472,7 +472,7 @@ def bearing(rows: Sequence[Row], kind: str) -> list[Row]:
     distinct = list({row["entity_id"]: row for row in rows}.values())
     if kind == "other":
         return distinct
-    return [row for row in distinct if row["kind"] == kind] or [
+    return [row for row in distinct if kind in (row["kind"], row["named_kind"])] or [
         row for row in distinct if row["kind"] == "other"
     ]
 

@@ -75,20 +75,22 @@ def graph_of(unit: Unit, memory_ids: Sequence[UUID]) -> Graph:
     edges = unit.rows(
         """
         select distinct on (s.memory_id, r.predicate_key, subject.name, object.name, r.value_canonical, r.polarity,
-                            r.valid_from, r.valid_to, subject.kind, object.kind, r.value_type, r.value_unit)
+                            r.valid_from, r.valid_to, a.kind, b.kind, r.value_type, r.value_unit)
                s.memory_id, r.predicate_key, r.polarity, r.valid_from, r.valid_to, r.value_type,
-               r.value_canonical, r.value_original, r.value_unit, subject.name as subject, subject.kind as subject_kind,
-               object.name as object, object.kind as object_kind
+               r.value_canonical, r.value_original, r.value_unit, subject.name as subject, a.kind as subject_kind,
+               object.name as object, b.kind as object_kind
         from support s
         join relationship r on r.tenant_id = s.tenant_id and r.relationship_id = s.relationship_id
                            and r.version = s.version and r.superseded_at is null
         join entity_name subject on subject.tenant_id = r.tenant_id and subject.entity_id = r.subject_id
                                 and subject.canonical
+        join entity a on a.tenant_id = r.tenant_id and a.entity_id = r.subject_id
         left join entity_name object on object.tenant_id = r.tenant_id and object.entity_id = r.object_id
                                     and object.canonical
+        left join entity b on b.tenant_id = r.tenant_id and b.entity_id = r.object_id
         where s.tenant_id = %(tenant)s and s.memory_id = any (%(ids)s)
         order by s.memory_id, r.predicate_key, subject.name, object.name, r.value_canonical, r.polarity,
-                 r.valid_from, r.valid_to, subject.kind, object.kind, r.value_type, r.value_unit,
+                 r.valid_from, r.valid_to, a.kind, b.kind, r.value_type, r.value_unit,
                  r.value_original collate "C"
         """,
         scope,

@@ -114,8 +114,10 @@ def _mentions(
 
 @dataclass(frozen=True)
 class _Bearer:
+    """What was merged into another kept the kind of its names: it is of that kind and of its whole's."""
+
     entity_id: UUID
-    kind: str
+    kinds: frozenset[str]
 
 
 class _Entities:
@@ -130,8 +132,9 @@ class _Entities:
         self._mentions: dict[tuple[UUID, UUID, UUID, str], None] = {}
         rows = unit.rows(
             """
-            select coalesce(e.merged_into, n.entity_id) as entity_id, n.kind, n.name_key, n.entity_id as bears
+            select w.entity_id, n.kind, w.kind as whole_kind, n.name_key, n.entity_id as bears
             from entity_name n join entity e on e.tenant_id = n.tenant_id and e.entity_id = n.entity_id
+            join entity w on w.tenant_id = e.tenant_id and w.entity_id = coalesce(e.merged_into, e.entity_id)
             where n.tenant_id = %(tenant)s and n.space_id = %(space)s and n.name_key = any (%(keys)s)
             order by n.canonical desc, n.entity_id
             """,
@@ -139,7 +142,8 @@ class _Entities:
         )
         self._stored = {(row["bears"], row["name_key"]) for row in rows}
         for row in rows:
-            self._bearers.setdefault(row["name_key"], []).append(_Bearer(row["entity_id"], row["kind"]))
+            bearer = _Bearer(row["entity_id"], frozenset({row["kind"], row["whole_kind"]}))
+            self._bearers.setdefault(row["name_key"], []).append(bearer)
 
     def find(self, key: str, kind: str | None) -> UUID | None:
         """The canonical bearer of the name before an alias, then the oldest; of that kind when one is given.
@@ -148,7 +152,7 @@ class _Entities:
         """
         for wanted in (kind, "other") if kind not in (None, "other") else (None,):
             for bearer in self._bearers.get(key, ()):
-                if wanted is None or bearer.kind == wanted:
+                if wanted is None or wanted in bearer.kinds:
                     return bearer.entity_id
         return None
 
@@ -222,7 +226,7 @@ class _Entities:
             "name_key": key,
             "canonical": canonical,
         }
-        self._bearers.setdefault(key, []).append(_Bearer(entity_id, kind))
+        self._bearers.setdefault(key, []).append(_Bearer(entity_id, frozenset({kind})))
 
 
 def _register_predicates(unit: Unit, space_id: UUID, keys: set[str]) -> None:

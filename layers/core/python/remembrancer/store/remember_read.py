@@ -159,14 +159,14 @@ def sources(unit: Unit, space_id: UUID, owner_id: UUID, keys: Collection[str]) -
 
 
 def bearers(unit: Unit, space_id: UUID, keys: Collection[str]) -> dict[str, list[Row]]:
-    """The entities that bear each of these names, canonical bearers first: {entity_id, kind, name, aliases}. What
-    was merged into another is that other."""
+    """The entities that bear each of these names, canonical bearers first: {entity_id, kind, named_kind, name,
+    aliases}. What was merged into another is that other; `named_kind` is what it was under this name."""
     if not keys:
         return {}
     found: dict[str, list[Row]] = {}
     for row in unit.rows(
         """
-        select distinct on (n.name_key, e.entity_id) n.name_key, e.entity_id, e.kind, c.name,
+        select distinct on (n.name_key, e.entity_id) n.name_key, e.entity_id, e.kind, n.kind as named_kind, c.name,
                array(select a.name from entity_name a where a.tenant_id = e.tenant_id and a.entity_id = e.entity_id
                      and not a.canonical order by a.name_key collate "C") as aliases
         from entity_name n
