@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from remembrancer.flows import know
 from tests.integration.world import AGENT, OTHER_AGENT, READER, World
 
 
@@ -41,6 +44,23 @@ def test_the_graph_holds_the_opposite(world: World) -> None:
     assert denied["contradicted"] is True and denied["verdict"] != "supported"
 
 
+def test_a_predicate_has_one_value_where_its_space_says_so(world: World) -> None:
+    """The team's registry says nothing about a private statement."""
+    for name, space in (("Ana", "private"), ("Ben", "team_shared")):
+        world.ingest(
+            f"{name} has a tool.",
+            target_space=space,
+            relations=[{"subject": name, "subject_kind": "person", "predicate": "tool", "object": "Slack"}],
+        )
+    world.sql(
+        "update predicate p set cardinality = 'one' from space s"
+        " where s.space_id = p.space_id and s.kind = 'team_shared'"
+    )
+    for name, contradicted in (("Ana", False), ("Ben", True)):
+        answer = world.call(AGENT, "POST", "/v1/verify", {"claim": f"{name}'s tool is Zoom"}).json
+        assert answer["contradicted"] is contradicted
+
+
 def test_a_memory_that_may_not_be_seen_is_not_found(world: World) -> None:
     private = world.ingest("The private word is heliotrope.", target_space="private")["memory_id"]
     body = {"claim": "The private word is heliotrope.", "memory_ids": [private]}
@@ -75,6 +95,18 @@ def test_entities_relationships_and_predicates(world: World) -> None:
     assert [version["version"] for version in history["versions"]] == [1]
     predicates = world.call(READER, "GET", "/v1/predicates").json["predicates"]
     assert {"works_at"} <= {predicate["predicate"] for predicate in predicates}
+
+
+def test_relationships_that_are_left_out_are_counted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(know, "MAX_RELATIONSHIPS", 2)
+    world.ingest(
+        "Hub knows many.",
+        relations=[{"subject": "Hub", "predicate": "knows", "object": f"P{n}"} for n in range(5)],
+    )
+    for name, shown in (("Hub", (2, 3)), ("P1", (1, 0))):
+        [found] = world.call(READER, "GET", f"/v1/entities?name={name}").json["entities"]
+        entity = world.call(READER, "GET", f"/v1/entities/{found['entity_id']}").json
+        assert (len(entity["relationships"]), entity["omitted"]) == shown
 
 
 def test_the_graph_of_a_private_space_is_its_owners_alone(world: World) -> None:

@@ -44,7 +44,8 @@ def entity(
     at: datetime | None = None,
     known_at: datetime | None = None,
 ) -> dict[str, Any]:
-    """One entity, its names and its relationships as of the asked times. Absent and foreign are one answer."""
+    """One entity, its names and its relationships as of the asked times, and how many more of these there are. Absent
+    and foreign are one answer."""
 
     def read(unit: Unit) -> dict[str, Any]:
         authorize(unit.principal, "read")
@@ -52,7 +53,11 @@ def entity(
         if row is None:
             raise Problem("not_found")
         edges = graph_read.edges_of(unit, row["entity_id"], MAX_RELATIONSHIPS, at, known_at)
-        return {**_entity(unit, row), "relationships": render.relationships(unit, edges)}
+        return {
+            **_entity(unit, row),
+            "relationships": render.relationships(unit, edges),
+            "omitted": edges[0]["matching"] - len(edges) if edges else 0,
+        }
 
     return services.database.read(call.credential, read)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from remembrancer.domain.conflict import Conflict, Neighbour, Statement, find_conflict
+from remembrancer.domain.conflict import Neighbour, Statement, find_conflict
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.principal import authorize
 from remembrancer.domain.problems import Problem
@@ -80,19 +80,21 @@ def _shown(unit: Unit, row: Row, found: Match) -> dict[str, Any]:
 def _opposed(unit: Unit, claim: str) -> dict[str, Any] | None:
     """The live relationship that holds the opposite of the claim, by the rules of conflicts."""
     edges = graph_read.about(unit, name_candidates(claim))
-    if not edges:
-        return None
-    others = [
-        Neighbour(
-            edge["relationship_id"],
-            edge["version"],
-            Statement("", _triples(edge), edge["valid_from"], edge["valid_to"]),
-            1.0,
-        )
-        for edge in edges
-    ]
-    single = {key for space in unit.principal.visible_spaces for key in graph.single_valued(unit, space)}
-    conflict: Conflict | None = find_conflict(Statement(claim), others, single)
+    conflict = None
+    for space in unit.principal.visible_spaces:
+        others = [
+            Neighbour(
+                edge["relationship_id"],
+                edge["version"],
+                Statement("", _triples(edge), edge["valid_from"], edge["valid_to"]),
+                1.0,
+            )
+            for edge in edges
+            if edge["space_id"] == space
+        ]
+        # Each space has a registry of its own.
+        single = graph.single_valued(unit, space) if others else set()
+        conflict = conflict or find_conflict(Statement(claim), others, single)
     if conflict is None:
         return None
     edge = next(edge for edge in edges if edge["relationship_id"] == conflict.memory_id)

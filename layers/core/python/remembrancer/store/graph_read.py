@@ -152,10 +152,10 @@ def entity(unit: Unit, entity_id: UUID, at: datetime | None, known_at: datetime 
 def edges_of(
     unit: Unit, entity_id: UUID, limit: int, at: datetime | None, known_at: datetime | None
 ) -> list[Row]:
-    """The relationships of an entity in the asked view, in both directions."""
+    """The relationships of an entity in the asked view, in both directions, the first `limit` of `matching`."""
     return unit.rows(
         f"""
-        select {_EDGE} from relationship r
+        select {_EDGE}, count(*) over () as matching from relationship r
         where r.tenant_id = %(tenant)s and r.space_id = any (rem_spaces())
           and (r.subject_id = %(id)s or r.object_id = %(id)s) and {visibility.live_edge(known_at=known_at)}
           and {_supported(known_at)}
@@ -219,7 +219,7 @@ def about(unit: Unit, keys: Sequence[str]) -> list[Row]:
     rest on and the names by which the subject was asked for (`called`): what a claim may contradict."""
     return unit.rows(
         f"""
-        select {_EDGE}, array(select distinct s.memory_id from support s
+        select {_EDGE}, r.space_id, array(select distinct s.memory_id from support s
             join memory m on m.tenant_id = s.tenant_id and m.memory_id = s.memory_id
             join memory_version v on v.tenant_id = m.tenant_id and v.memory_id = m.memory_id
             where s.tenant_id = r.tenant_id and s.relationship_id = r.relationship_id and s.version = r.version
