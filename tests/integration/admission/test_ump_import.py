@@ -12,7 +12,9 @@ import pytest
 from tests.integration.admission.conftest import Bucket
 from tests.integration.remember.desk import Desk
 from tests.integration.world import (
+    ADMIN,
     AGENT,
+    OTHER_AGENT,
     OUTSIDER,
     REVIEWER,
     SECOND_REVIEWER,
@@ -313,6 +315,77 @@ def test_a_bundle_that_comes_back_is_known(
         for r in records
     ]
     assert {item["status"] for item in ump(world, *other).json["items"]} == {"stored"}
+
+
+def test_what_two_owners_state_is_in_a_bundle_once(
+    world: World, bucket: Bucket, run_job: Callable[..., dict[str, Any]]
+) -> None:
+    """Each with its own spelling of the value, it came back as one and left another bundle."""
+    text = {"content": "The tank holds one.", "domain": "tanks"}
+    for person, value in ((AGENT, 1), (OTHER_AGENT, "1.0")):
+        holds = {"subject": "Tank", "predicate": "holds", "value": {"type": "number", "value": value}}
+        world.ingest(**text, person=person, relations=[holds])
+    [record] = exported(world, bucket, run_job, "tanks")
+    assert [edge["value"]["value"] for edge in record["body"]["structured"]["relations"]] == ["1"]
+
+
+def test_a_merged_entity_is_of_one_kind_in_a_bundle(
+    world: World, bucket: Bucket, run_job: Callable[..., dict[str, Any]]
+) -> None:
+    """Called by a name that it got by a merge, it was of that name's kind in relations, and came back as two."""
+    whole = {"name": "Sorrel Ltd", "kind": "organization"}
+    first = world.ingest("Sorrel Ltd exists.", entities=[whole])["memory_id"]
+    sells = {"subject": "Sorrel", "subject_kind": "product", "predicate": "sells", "object": "Tea"}
+    world.ingest("Sorrel sells.", domain="sorrel", relations=[sells])
+    into, part = (
+        "ent_" + world.sql("select entity_id from entity_name where name = %s", name)[0]["entity_id"].hex
+        for name in ("Sorrel Ltd", "Sorrel")
+    )
+    assert world.call(REVIEWER, "POST", f"/v1/entities/{part}/merge", {"into": into}).status == 200
+    purge = {"memory_ids": [first], "dry_run": False, "reason": "other"}
+    assert world.call(ADMIN, "POST", "/v1/purge", purge, signed=True).status == 200
+    [record] = exported(world, bucket, run_job, "sorrel")
+    said = record["body"]["structured"]
+    assert {entity["name"]: entity["kind"] for entity in said["entities"]}["Sorrel"] == "organization"
+    assert said["relations"][0]["subject_kind"] == "organization"
+
+
+@pytest.mark.parametrize("number", [1e20, -1e308, 2.0**63, 9.2e18, 2**63 - 1, -(2**63) + 1, 1.5, 5e-324])
+def test_a_bundle_with_any_number_that_was_claimed_comes_back(
+    world: World, bucket: Bucket, run_job: Callable[..., dict[str, Any]], number: float
+) -> None:
+    """A large one was kept as an integer of hundreds of digits, and with it every record of the bundle was refused."""
+    domain = f"number-{number.hex() if isinstance(number, float) else number}".replace(".", "-").replace(
+        "+", "-"
+    )
+    said = record(f"Claimed {number}.", provenance={"at": number}, consent={"seen": [number]})
+    assert ump(world, said, domain=domain).status == 201
+    records = exported(world, bucket, run_job, domain)
+    assert [item["status"] for item in ump(world, *records).json["items"]] == ["duplicate"]
+    kept = records[0].get("provenance", {}).get("at")
+    assert kept == (number if abs(number) < 2**63 else None)
+
+
+@pytest.mark.parametrize("job", [False, True])
+def test_nothing_is_read_into_what_a_bundle_says(
+    world: World, bucket: Bucket, run_job: Callable[..., dict[str, Any]], job: bool
+) -> None:
+    """What a person approved undated and without a graph came back dated, as a second live copy, and linked."""
+    domain, name = ("whole-job", "Holm") if job else ("whole-request", "Berg")
+    world.remember(f"Maria {name} has worked at Acme since 2020.", domain=domain)
+    world.remember(f"Ola {name} lives in Oslo.", domain=domain)
+    world.ingest(f"Ines {name} has been there since 2019: [[works_at::Acme]].", domain=domain)
+    filler = [record(f"Filler {n}.") for n in range(70 if job else 0)]
+    records = exported(world, bucket, run_job, domain)
+    reply = ump(world, *records, *filler)
+    result = run_job(reply.json["job_id"])["result"] if job else reply.json
+    assert [item["status"] for item in result["items"][:3]] == ["duplicate"] * 3
+    assert exported(world, bucket, run_job, domain) == records
+    # Of what others send, graph and time are read as ever.
+    other = record(f"Una {name} has worked at Acme since 2020.")
+    assert ump(world, other, domain=f"{domain}-other").status == 201
+    [read] = exported(world, bucket, run_job, f"{domain}-other")
+    assert read["time"]["valid_from"] == "2020-01-01T00:00:00Z" and read["body"]["structured"]["relations"]
 
 
 @pytest.mark.parametrize(
