@@ -478,3 +478,15 @@ def test_what_is_past_is_not_now(desk: Desk) -> None:
     )
     found = desk.world.recall("Ada was at Acme.", include=["nearest"])
     assert [*found["hits"], *found.get("nearest", [])] == []
+
+
+def test_a_measure_is_the_same_whichever_path_and_unit_it_came_by(desk: Desk) -> None:
+    tall = split(desk.tell("Ada", "has_age", {"type": "number", "value": "1.8", "unit": "m"}))
+    said = {"subject": "Ada", "subject_kind": "person", "predicate": "has_age"}
+    value = {"type": "number", "value": 180, "unit": "cm"}
+    again = desk.world.ingest("She is 180 cm tall.", relations=[{**said, "value": value}])
+    assert again["relationship_ids"] == [tall["relationship_id"]]
+    theirs = desk.world.ingest("180 cm, says the other.", OTHER_AGENT, relations=[{**said, "value": value}])
+    assert theirs["conflict"] is None
+    desk.tell("Ada", "has_age", {"type": "number", "value": 1800, "unit": "mm"}, OTHER_AGENT)
+    assert desk.world.sql("select * from conflict") == []

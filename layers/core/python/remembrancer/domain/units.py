@@ -60,3 +60,9 @@ def in_base_unit(number: str, unit: str | None) -> tuple[str, str | None]:
     product = Context(prec=len(number) + _FACTOR_DIGITS).multiply(Decimal(number), factor)
     plain = format(product, "f")
     return (plain.rstrip("0").rstrip(".") if "." in plain else plain), base
+
+
+def as_kept(number: str, written: str, unit: str | None) -> tuple[str, str | None, str]:
+    """A plain decimal, its unit, and how it was written, with the unit when that is not the one it is kept in."""
+    base, kept = in_base_unit(number, unit)
+    return base, kept, written if kept == unit else f"{written} {unit}"

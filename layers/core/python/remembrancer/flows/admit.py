@@ -16,6 +16,7 @@ from remembrancer.domain.problems import FieldError, Problem
 from remembrancer.domain.requests import IngestRequest, ProposalRequest, RelationIn
 from remembrancer.domain.scoring import Confidence, confidence
 from remembrancer.domain.triples import Triple
+from remembrancer.domain.units import in_base_unit
 from remembrancer.domain.values import canonical_value
 from remembrancer.store import centroids, conflicts, graph, memories
 from remembrancer.store import near as near_store
@@ -537,6 +538,8 @@ def _sent_triple(relation: RelationIn) -> Triple:
     target = relation.object
     if value is not None:
         target = canonical_value(value.type, value.value)
+        if value.type == "number":
+            target, _ = in_base_unit(target, value.unit)
     assert target is not None
     return Triple(
         relation.subject,

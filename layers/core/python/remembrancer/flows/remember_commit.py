@@ -38,7 +38,7 @@ from remembrancer.domain.remember_plan import (
 from remembrancer.domain.remember_requests import RememberRequest
 from remembrancer.domain.scoring import confidence
 from remembrancer.domain.time_rules import Window
-from remembrancer.domain.units import in_base_unit
+from remembrancer.domain.units import as_kept
 from remembrancer.flows.remember_context import allowed_context, bearing, check_vectors, space_of
 from remembrancer.flows.remember_result import Opened, Told, result
 from remembrancer.store import centroids, conflicts, edges, memories, remember_read, remember_write
@@ -622,8 +622,7 @@ def _value(view: ValueView) -> tuple[Value, str]:
     """What is stored, a number in the base of its unit, and how it was written."""
     if view.type != "number":
         return Value(view.type, view.text, view.unit), view.original
-    number, unit = in_base_unit(view.text, view.unit)
-    written = view.original if unit == view.unit else f"{view.original} {view.unit}"
+    number, unit, written = as_kept(view.text, view.original, view.unit)
     return Value(view.type, number, unit), written
 
 

@@ -14,6 +14,7 @@ from remembrancer.domain.canonical import digest
 from remembrancer.domain.names import name_key
 from remembrancer.domain.requests import EntityIn, RelationIn
 from remembrancer.domain.time_rules import Window
+from remembrancer.domain.units import as_kept
 from remembrancer.domain.values import canonical_value
 from remembrancer.store import visibility
 from remembrancer.store.database import Row, Unit
@@ -260,6 +261,12 @@ class _Edge:
         subject = known.find(name_key(relation.subject), relation.subject_kind)
         assert subject is not None
         value = relation.value
+        canonical, original, measure = None, None, None
+        if value is not None:
+            canonical = canonical_value(value.type, value.value)
+            original, measure = str(value.value), value.unit
+            if value.type == "number":
+                canonical, measure, original = as_kept(canonical, original, measure)
         target = None
         if relation.object is not None:
             target = known.find(name_key(relation.object), relation.object_kind)
@@ -268,9 +275,9 @@ class _Edge:
             predicate=relation.predicate,
             object_id=target,
             value_type=None if value is None else value.type,
-            value_canonical=None if value is None else canonical_value(value.type, value.value),
-            value_original=None if value is None else str(value.value),
-            value_unit=None if value is None else value.unit,
+            value_canonical=canonical,
+            value_original=original,
+            value_unit=measure,
             polarity=relation.polarity,
             window=Window(relation.valid_from, relation.valid_to),
         )
