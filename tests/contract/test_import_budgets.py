@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 REFERENCE = "psycopg, pydantic, aws_lambda_powertools.event_handler.openapi.params"
 QUIET_REFERENCE_S = 0.25
 BUDGET_S = {False: 0.35, True: 1.2}
-ROUNDS = 12
+ROUNDS = 40
 """At most: the least times of a few rounds are those of a quiet machine."""
 HEAVY = ("numpy", "onnxruntime", "tokenizers", "boto3", "botocore.session", "aws_xray_sdk", "phonenumbers")
 SERVING = [function for function in manifest.FUNCTIONS if function.routes]
