@@ -20,6 +20,9 @@ PLACEHOLDER = (
     "<p>The review page is not built yet: run the page's build and deploy again.</p></html>\n"
 )
 
+_NEVER_KEPT = (400, 403, 404, 405, 414, 500, 501, 502, 503, 504)
+"""CloudFront keeps errors for ten seconds by itself, some whatever `Cache-Control` says, by the path alone: one
+person's failure would be everybody's."""
 
 _UPLOADER_FINDINGS = (
     "AwsSolutions-L1",
@@ -136,6 +139,10 @@ class Page(Construct):
                     compress=False,
                 )
             },
+            error_responses=[
+                cloudfront.ErrorResponse(http_status=status, ttl=cdk.Duration.seconds(0))
+                for status in _NEVER_KEPT
+            ],
         )
         accept(
             self.distribution,

@@ -190,6 +190,17 @@ def test_the_page_is_private_and_strict(stack: Synthesized) -> None:
     assert "unsafe" not in text and "*" not in text
 
 
+def test_no_answer_of_the_api_is_given_to_another_caller(stack: Synthesized) -> None:
+    """Not even a failure, which CloudFront keeps by path for ten seconds unless it is told not to."""
+    config = stack.one("AWS::CloudFront::Distribution")["DistributionConfig"]
+    (behavior,) = config["CacheBehaviors"]
+    assert behavior["CachePolicyId"] == "4135ea2d-6df8-44a3-9df3-4b5a84be39ad"  # AWS's: caching disabled
+    kept = {e["ErrorCode"]: e["ErrorCachingMinTTL"] for e in config.get("CustomErrorResponses", [])}
+    assert kept == dict.fromkeys((400, 403, 404, 405, 414, 500, 501, 502, 503, 504), 0)
+    for error in config["CustomErrorResponses"]:
+        assert not error.keys() & {"ResponsePagePath", "ResponseCode"}  # a problem document stays one
+
+
 def test_schedules_are_the_manifest(stack: Synthesized) -> None:
     deployed = {
         s["Properties"]["Name"]: s["Properties"] for s in stack.of_type("AWS::Scheduler::Schedule").values()
