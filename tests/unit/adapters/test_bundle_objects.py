@@ -48,3 +48,18 @@ def test_a_fault_is_its_code(client: Any) -> None:
         S3Objects("absent").delete(["k"])
     with pytest.raises(ObjectStoreUnavailable, match=r"^NoSuchBucket$"):
         S3Objects("absent").get("k")
+
+
+@pytest.mark.parametrize("region", ["eu-central-1", "eu-north-1", "il-central-1"])
+def test_a_link_names_the_region_of_its_bucket(
+    client: Any, monkeypatch: pytest.MonkeyPatch, region: str
+) -> None:
+    """By the name without one S3 answers in regions with a redirection, to which no signature holds, or not at all."""
+    monkeypatch.setenv("AWS_DEFAULT_REGION", region)
+    link = S3Objects(BUCKET).link("bundles/a", 300)
+    assert link.startswith(f"https://{BUCKET}.s3.{region}.amazonaws.com/bundles/a?")
+
+
+def test_an_emulator_is_asked_by_its_address(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4566")
+    assert S3Objects(BUCKET).link("bundles/a", 300).startswith(f"http://127.0.0.1:4566/{BUCKET}/bundles/a?")

@@ -71,9 +71,12 @@ class S3Objects:
         if self._client is None:
             import boto3
 
-            # Links to objects under a KMS key must be of version 4, which is not everywhere the default.
+            # Links to objects under a KMS key must be of version 4, which is not everywhere the default; and name the
+            # bucket's region, which otherwise requests do and links do not: S3 sends a new bucket's on to another
+            # host, for which they are not signed.
             config = Config(
                 signature_version="s3v4",
+                s3={"addressing_style": "virtual"},
                 connect_timeout=2,
                 read_timeout=20,
                 retries={"max_attempts": 3},
