@@ -104,7 +104,6 @@ def quantities(profile: Profile) -> dict[str, float]:
 def idle(profile: Profile) -> dict[str, float]:
     """Dollars a month without a single request, by part."""
     count = quantities(profile)
-    emitted = sum(len(metric.emitted_by) for metric in EMITTED)
     pauses = profile.auto_pause_s is not None
     acu_hours = 30 * WAKE_ACU_HOURS if pauses else profile.min_acu * count["instances"] * HOURS
     runs = {
@@ -118,7 +117,6 @@ def idle(profile: Profile) -> dict[str, float]:
         "Aurora capacity": acu_hours * PRICES["acu_hour"],
         "Aurora storage": DATABASES_GB * PRICES["aurora_gb_month"],
         "alarms": count["alarm_metrics"] * PRICES["alarm_metric_month"],
-        "emitted metrics": emitted * PRICES["emitted_metric_month"],
         "dashboard": count["dashboards"] * PRICES["dashboard_month"],
         "WAF": PRICES["waf_acl_month"] * profile.waf + count["waf_rules"] * PRICES["waf_rule_month"],
         "schedules and workflows": (
@@ -161,8 +159,11 @@ def report(profile: Profile) -> str:
         costs = per_million(profile, load)
         detail = ", ".join(f"{name} {value:.2f}" for name, value in costs.items() if value >= 0.005)
         lines.append(f"  {load.name:<26}{sum(costs.values()):>9.2f}  ({detail})")
+    emitted = sum(len(metric.emitted_by) for metric in EMITTED)
     lines += [
         "",
+        f"emitted metrics: at most {emitted * PRICES['emitted_metric_month']:.2f} a month, by the hours in which they "
+        "are sent; idle, none is",
         f"each agent: {PRICES['agent_client_month']:.2f} a month for its client and "
         f"{PRICES['agent_thousand_tokens']:.2f} a thousand tokens (one an hour: "
         f"{PRICES['agent_thousand_tokens'] * 0.73:.2f} a month)",

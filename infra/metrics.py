@@ -19,7 +19,8 @@ class EmittedMetric:
     emitted_by: tuple[str, ...]
 
 
-_SCREENING = ("ingest", "proposal", "approve", "job_step")
+_SCREENING = (*(f.name for f in FUNCTIONS if any(route.text for route in f.routes)), "job_step")
+"""Whoever takes text in, and the worker that judges staged records."""
 SCREENED = EmittedMetric("Screened", "texts screened at a write", _SCREENING)
 QUARANTINED = EmittedMetric("Quarantined", "texts quarantined at a write", _SCREENING)
 CHAIN_BROKEN = EmittedMetric("ChainBroken", "audit chains found broken", ("audit",))

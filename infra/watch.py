@@ -29,6 +29,9 @@ from infra.settings import Profile
 _METRICS_PER_ALARM = 9
 """CloudWatch takes ten in an alarm, the expression among them."""
 
+_SHARES_PER_ALARM = 4
+"""A share takes two metrics of a function."""
+
 _FIVE_MINUTES = cdk.Duration.minutes(5)
 
 
@@ -41,6 +44,18 @@ def _total(metrics: Sequence[cloudwatch.IMetric], letters: str) -> tuple[str, di
     """The sum as a part of an expression, and the metrics under the names that it has."""
     using = {f"{letters}{number}": metric for number, metric in enumerate(metrics)}
     return "+".join(f"FILL({name},0)" for name in using), using
+
+
+def _share(some: Sequence[cloudwatch.IMetric], of: Sequence[cloudwatch.IMetric]) -> cloudwatch.MathExpression:
+    """Percent of at least twenty. One expression: each sum by itself would count among the metrics of an alarm."""
+    part, parts = _total(some, "q")
+    whole, wholes = _total(of, "s")
+    return cloudwatch.MathExpression(
+        expression=f"IF(({whole})>=20, 100*({part})/({whole}), 0)",
+        using_metrics=parts | wholes,
+        label="quarantined, percent",
+        period=_FIVE_MINUTES,
+    )
 
 
 def _emitted(metric: EmittedMetric, statistic: str = "Sum") -> list[cloudwatch.IMetric]:
@@ -107,15 +122,7 @@ class Watch(Construct):
             statistic="Average",
             period=_FIVE_MINUTES,
         )
-        # One expression: each sum by itself would count among the ten metrics of an alarm.
-        held, quarantined = _total(_emitted(QUARANTINED), "q")
-        every, screened = _total(_emitted(SCREENED), "s")
-        share = cloudwatch.MathExpression(
-            expression=f"IF(({every})>=20, 100*({held})/({every}), 0)",
-            using_metrics=quarantined | screened,
-            label="quarantined, percent",
-            period=_FIVE_MINUTES,
-        )
+        quarantined, screened = _emitted(QUARANTINED), _emitted(SCREENED)
         age = _emitted(OUTBOX_AGE, "Maximum")[0]
         letter_age = dead_letters.metric_approximate_age_of_oldest_message(statistic="Maximum")
         if profile.all_alarms:
@@ -123,15 +130,21 @@ class Watch(Construct):
             self._alarm("ApiFaults", faults, 5, "The API answered with server errors.")
             self._alarm("ApiLatency", latency, 5_000, "The slowest hundredth of requests took over 5 s.", 3)
             self._alarm("DatabaseBusy", acu, 90, "The cluster is near its largest size.", 3)
-            self._alarm(
-                "QuarantineRate", share, 30, "Many writes were quarantined: an attack, or a bad rule.", 2
-            )
+            for number, start in enumerate(range(0, len(screened), _SHARES_PER_ALARM), start=1):
+                some = slice(start, start + _SHARES_PER_ALARM)
+                self._alarm(
+                    f"QuarantineRate{number}",
+                    _share(quarantined[some], screened[some]),
+                    30,
+                    "Many writes were quarantined: an attack, or a bad rule.",
+                    2,
+                )
             self._alarm("OutboxAge", age, 600, "Alerts wait for more than ten minutes.")
             self._alarm("DeadLetterAge", letter_age, 86_400, "A dead letter has been lying for a day.")
 
         self._row("Requests", [api.metric_count(), faults, api.metric_client_error()], [latency])
         self._row("Functions: errors and throttles", errors, throttles)
-        self._row("Admission and audit", [share], [broken])
+        self._row("Admission and audit", [_share(quarantined, screened)], [broken])
         self._row("Alerts and workflows", [age, depth, letter_age], failures)
         self._row("Database", [acu], [])
 

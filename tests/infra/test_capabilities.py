@@ -311,6 +311,18 @@ def test_alarms_watch_every_function_and_emitted_metric(prod: Synthesized) -> No
         manifest.function(function)
 
 
+def test_the_share_of_quarantined_writes_is_of_every_function_that_takes_text(prod: Synthesized) -> None:
+    taking = {f.name for f in manifest.FUNCTIONS if any(route.text for route in f.routes)} | {"job_step"}
+    watched: dict[str, set[str]] = {"Screened": set(), "Quarantined": set()}
+    for alarm in prod.of_type("AWS::CloudWatch::Alarm").values():
+        if "QuarantineRate" in alarm["Properties"]["AlarmName"]:
+            for metric in alarm["Properties"]["Metrics"]:
+                if "MetricStat" in metric:
+                    read = metric["MetricStat"]["Metric"]
+                    watched[read["MetricName"]].add(read["Dimensions"][0]["Value"])
+    assert watched == {"Screened": taking, "Quarantined": taking}
+
+
 def test_outputs_are_what_a_person_needs(stack: Synthesized) -> None:
     assert set(stack.template["Outputs"]) >= {
         "ApiUrl",
