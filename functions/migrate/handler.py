@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from remembrancer import observability
+from remembrancer.api.tasks import awake
 from remembrancer.api.wiring import services
 from remembrancer.domain.requests import Closed
 from remembrancer.flows import recover
@@ -29,8 +30,12 @@ class OperatorRefused(Exception):
 def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     """`{"action": "bootstrap" | "reapply" | "recover_admin" | "close_tenant", ...}`; anything else migrates.
 
-    A CDK Trigger invokes it with an event of its own.
+    A CDK Trigger invokes it with an event of its own, whether the cluster pauses or not.
     """
+    return awake(lambda: _done(event), context)
+
+
+def _done(event: dict[str, Any]) -> dict[str, Any]:
     if event.get("action") in _ACTIONS:
         model, act = _ACTIONS[event["action"]]
         try:
