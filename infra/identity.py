@@ -79,7 +79,9 @@ class Identity(Construct):
         client = self.pool.add_client(
             "Page",
             generate_secret=False,
-            auth_flows=cognito.AuthFlow(),
+            # Spelled out, since Cognito takes none for its default: sign-in past the sign-in page by everybody who
+            # knows this public client's id, with tokens that may change the account itself.
+            auth_flows=cognito.AuthFlow(user_srp=False, custom=False),
             supported_identity_providers=[cognito.UserPoolClientIdentityProvider.COGNITO],
             o_auth=cognito.OAuthSettings(
                 flows=cognito.OAuthFlows(authorization_code_grant=True),
