@@ -13,6 +13,9 @@ from pydantic.dataclasses import dataclass
 ROOT = Path(__file__).resolve().parent.parent
 """The checkout."""
 
+REPORT_DAYS = 400
+"""How long a report's page lies in the bucket: as long as its row in the database, which links to it."""
+
 _FIRST_MINOR_THAT_PAUSES = {16: 3, 17: 4}
 """Aurora PostgreSQL releases from which `MinCapacity: 0` is accepted, by major version."""
 

@@ -9,7 +9,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from infra.nag import accept, objects_id
-from infra.settings import Profile
+from infra.settings import REPORT_DAYS, Profile
 
 ATTEMPTS = "attempts/"
 """What the steps of a remember attempt hand on lies below it (domain/remember_work.py), for a day at most."""
@@ -61,7 +61,7 @@ class Storage(Construct):
             lifecycle_rules=[
                 s3.LifecycleRule(prefix="bundles/", expiration=cdk.Duration.days(1)),
                 s3.LifecycleRule(prefix=ATTEMPTS, expiration=cdk.Duration.days(1)),
-                s3.LifecycleRule(prefix="reports/", expiration=cdk.Duration.days(profile.log_days)),
+                s3.LifecycleRule(prefix="reports/", expiration=cdk.Duration.days(REPORT_DAYS)),
             ],
             server_access_logs_bucket=self.logs,
             server_access_logs_prefix="work/",

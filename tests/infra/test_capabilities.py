@@ -14,6 +14,7 @@ from infra.database import PARAMETERS
 from infra.environment import METRICS_NAMESPACE
 from infra.metrics import EMITTED
 from infra.schedules import expression
+from infra.settings import REPORT_DAYS
 
 
 def test_the_master_user_is_the_migrate_role_and_signs_in_with_iam(stack: Synthesized) -> None:
@@ -121,7 +122,7 @@ def test_work_objects_expire_and_stale_links_open_nothing(stack: Synthesized) ->
     (id,) = [i for i in stack.of_type("AWS::S3::Bucket") if i.startswith("StorageWork")]
     bucket = stack.resources[id]["Properties"]
     lives = {r["Prefix"]: r["ExpirationInDays"] for r in bucket["LifecycleConfiguration"]["Rules"]}
-    assert lives == {"bundles/": 1, "attempts/": 1, "reports/": stack.profile.log_days}
+    assert lives == {"bundles/": 1, "attempts/": 1, "reports/": REPORT_DAYS}
     encryption = bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"][0]
     assert encryption["ServerSideEncryptionByDefault"]["SSEAlgorithm"] == "aws:kms"
     assert "VersioningConfiguration" not in bucket, "a deleted bundle must be gone"
