@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from functions.manifest import Function
+from functions.manifest import SCHEDULES, Function
 
 MODEL_DIR = "/opt/model"
 """Where the model layer unpacks."""
@@ -26,6 +26,9 @@ HANDING_ON = ("remember_prepare", "remember_call_model", "remember_check", "reme
 """Steps of an attempt that hand texts on to each other through the work bucket."""
 _ASSESSING = ("remember_prepare", "remember_call_model")
 _OUTBOX_TASKS = ("outbox_claim", "outbox_publish", "outbox_mark")
+
+
+_SCHEDULED = frozenset(schedule.target for schedule in SCHEDULES)
 
 
 def _every(_: Function) -> bool:
@@ -64,6 +67,12 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("REM_DB_NAME", "database", _in_vpc),
     Variable("REM_DB_USER", "the function's own database role, for IAM authentication", _in_vpc),
     Variable("REM_DB_CA", "file of the certificate authorities, for sslmode=verify-full", _in_vpc),
+    Variable(
+        "REM_STATEMENT_S",
+        "seconds that one statement may take, where it is more than for a request: half of the function's, so that one "
+        "tenant's leaves the others theirs",
+        lambda f: f.name in _SCHEDULED,
+    ),
     Variable("REM_PUBLIC_BASES", "space-separated origins that a signature may name", _answers_requests),
     Variable("REM_MODEL_DIR", "folder of the embedding model", lambda f: f.embeds),
     Variable("REM_KMS_MAC_KEY", "ARN of the key that derives the tenants' HMAC keys", changes_state),
@@ -133,6 +142,7 @@ def constants_for(function: Function) -> dict[str, str]:
         "REM_DB_NAME": DB_NAME,
         "REM_DB_USER": function.db_role or "",
         "REM_DB_CA": DB_CA_FILE,
+        "REM_STATEMENT_S": str(function.timeout_s // 2),
         "REM_MODEL_DIR": MODEL_DIR,
         "REM_DUPLICATE_FLOOR": "0.75",
         "POWERTOOLS_SERVICE_NAME": function.name,

@@ -26,6 +26,7 @@ class Settings:
     db_name: str
     db_user: str
     db_ca: str | None
+    statement_s: int
     region: str
     public_bases: tuple[str, ...]
     model_dir: Path | None
@@ -66,6 +67,7 @@ class Settings:
             db_name=env.get("REM_DB_NAME", "remembrancer"),
             db_user=env.get("REM_DB_USER", ""),
             db_ca=env.get("REM_DB_CA"),
+            statement_s=_count(env, "REM_STATEMENT_S", 25),
             region=env.get("AWS_REGION", ""),
             public_bases=tuple(base.rstrip("/") for base in env.get("REM_PUBLIC_BASES", "").split()),
             model_dir=_path(env, "REM_MODEL_DIR"),

@@ -42,7 +42,9 @@ def services() -> Services:
     read = settings()
     embedder = _embedder(read)
     return Services(
-        database=Database(_connector(read), new_id, kick=_kick(read)),
+        database=Database(
+            _connector(read), new_id, kick=_kick(read), statement_timeout_ms=read.statement_s * 1000
+        ),
         embedder=embedder,
         macs=_mac_keys(read),
         clock=now,
