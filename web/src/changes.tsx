@@ -6,8 +6,8 @@ import type { Proposal, Relation } from "./types";
 
 export function relation(r: Relation): string {
   const object = r.object ?? `${r.value?.value ?? ""}${r.value?.unit ? ` ${r.value.unit}` : ""}`;
-  const from = r.valid_from === undefined ? "" : `, from ${day(r.valid_from)}`;
-  const until = r.valid_to === undefined ? "" : `, until ${day(r.valid_to)}`;
+  const from = r.valid_from == null ? "" : `, from ${day(r.valid_from)}`;
+  const until = r.valid_to == null ? "" : `, until ${day(r.valid_to)}`;
   return `${r.subject} ${r.polarity === "-" ? "not " : ""}${r.predicate.replaceAll("_", " ")} ${object}${from}${until}`;
 }
 

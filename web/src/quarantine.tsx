@@ -1,12 +1,14 @@
 /** Held memories: release one with a reason, or keep it out for good. */
 
 import { useSignal } from "@preact/signals";
+import { Fragment } from "preact";
 
 import { call } from "./api";
+import { entity, relation } from "./changes";
 import { after, Empty, Pages, ScreenWords, VerdictChip } from "./parts";
 import { SettleCard } from "./request";
 import { Inline, Marked } from "./text";
-import { when } from "./time";
+import { day, when } from "./time";
 import type { Held } from "./types";
 
 async function held(cursor: string | null) {
@@ -61,10 +63,37 @@ function HeldCard({ memory, reload }: { memory: Held; reload: () => void }) {
       ) : (
         <Marked text={memory.content} signals={(memory.screen?.signals ?? []).filter((s) => s.field === "/content")} />
       )}
+      {memory.content !== undefined && <HeldFacts memory={memory} />}
       {memory.screen !== undefined && <ScreenWords screen={memory.screen} />}
       {personal && <p class="hindrance">Private: nobody decides on it. It stays out of recall until it expires or is erased.</p>}
       {memory.masked && <p class="hindrance">Personal data is masked for you: somebody with that capability must decide.</p>}
       <p class="muted id">{memory.memory_id}</p>
     </SettleCard>
+  );
+}
+
+/** What a release lets others see beside the text: the screen may hold the memory for any of it. */
+function HeldFacts({ memory }: { memory: Held }) {
+  const { observed_at, valid_from, valid_to, graph } = memory;
+  const dated = (valid_from ?? null) !== null || (valid_to ?? null) !== null;
+  const facts: [string, string][] = [
+    ["Domain", memory.domain ?? ""],
+    ["Said by", memory.author ?? ""],
+    ["Said", observed_at == null ? "" : day(observed_at)],
+    ["True", dated ? `from ${day(valid_from ?? null)} until ${valid_to == null ? "further notice" : day(valid_to)}` : ""],
+    ["Where it stands", memory.source_uri ?? ""],
+    ["Revision", memory.revision ?? ""],
+    ["Under", memory.heading_path ?? ""],
+    ["About", (memory.data_subjects ?? []).join(", ")],
+    ["Entities", (graph?.entities ?? []).map(entity).join("; ")],
+    ["Relations", (graph?.relations ?? []).map(relation).join("; ")],
+    ["Its sender claims", (memory.claims ?? []).join("; ")],
+  ];
+  return (
+    <dl class="facts">
+      {facts.filter(([, text]) => text !== "").map(([name, text]) => (
+        <Fragment key={name}><dt>{name}</dt><dd><Inline text={text} /></dd></Fragment>
+      ))}
+    </dl>
   );
 }

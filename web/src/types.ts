@@ -38,11 +38,11 @@ export interface Memory {
 export interface Relation {
   subject: string;
   predicate: string;
-  object?: string;
-  value?: { type: string; value: string | number | boolean; unit?: string };
+  object?: string | null;
+  value?: { type: string; value: string | number | boolean; unit?: string | null } | null;
   polarity: string;
-  valid_from?: string;
-  valid_to?: string;
+  valid_from?: string | null;
+  valid_to?: string | null;
 }
 
 export interface Proposal {
@@ -95,6 +95,17 @@ export interface Held {
   content?: string;
   kind?: string;
   domain?: string;
+  author?: string | null;
+  source_uri?: string | null;
+  revision?: string | null;
+  heading_path?: string | null;
+  data_subjects?: string[];
+  /** Names and texts of what its sender claimed of it. */
+  claims?: string[];
+  observed_at?: string | null;
+  valid_from?: string | null;
+  valid_to?: string | null;
+  graph?: { entities: { name: string; kind: string; aliases?: string[] }[]; relations: Relation[] } | null;
   screen?: Screen;
   content_digest?: string;
 }

@@ -93,6 +93,19 @@ def proposal_digest(proposal_id: UUID, salt: bytes, space_id: UUID, body: Mappin
     return digest(shown).hex()
 
 
+HELD_TEXTS = (
+    "title",
+    "content",
+    "author",
+    "source_uri",
+    "revision",
+    "heading_path",
+    "data_subjects",
+    "held_graph",
+)
+"""Columns of a held memory that readers are shown once it is released; what its sender claimed is one more."""
+
+
 def memory_digest(memory: Mapping[str, Any]) -> str:
     """64 hex digits over a stored memory as a reviewer of the quarantine is shown it, unmasked."""
     return digest(
@@ -100,10 +113,11 @@ def memory_digest(memory: Mapping[str, Any]) -> str:
             "version": 1,
             "memory": memory["memory_id"].bytes,
             "space": memory["space_id"].bytes,
-            "title": memory["title"],
-            "content": memory["content"],
             "kind": memory["kind"],
             "domain": memory["domain"],
-            "graph": canonical_json(memory["held_graph"]),
+            "observed_at": memory["observed_at"],
+            "valid_from": memory["valid_from"],
+            "valid_to": memory["valid_to"],
+            "texts": canonical_json({name: memory[name] for name in (*HELD_TEXTS, "claimed")}),
         }
     ).hex()

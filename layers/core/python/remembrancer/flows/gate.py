@@ -247,6 +247,18 @@ def text_fields(body: dict[str, Any]) -> dict[str, str]:
     return _texts(body)
 
 
+def names_and_texts(value: Any) -> list[str]:
+    """Of a JSON value whose names are the sender's too; it is small and shallow (domain/ump)."""
+    match value:
+        case str():
+            return [value]
+        case dict():
+            return [text for name, item in value.items() for text in (name, *names_and_texts(item))]
+        case list():
+            return [text for item in value for text in names_and_texts(item)]
+    return []
+
+
 def _second_layers(
     services: Services, policy: WritePolicy, every: Sequence[dict[str, str]]
 ) -> list[dict[str, Any]]:

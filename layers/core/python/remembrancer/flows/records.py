@@ -150,7 +150,7 @@ def redact(judged: Judged, records: Iterable[Record], settings: TenantSettings, 
 def _recorded(record: Record) -> _Recorded:
     return _Recorded(
         request=record.request,
-        claims=_texts(record.claimed),
+        claims=gate.names_and_texts(record.claimed),
         claimed=None if record.claimed is None else canonical_json(record.claimed),
     )
 
@@ -189,18 +189,6 @@ def _judge_one(
 
 def _at(place: str, errors: Iterable[FieldError]) -> list[FieldError]:
     return [FieldError(place, error.code, error.detail) for error in errors]
-
-
-def _texts(value: Any) -> list[str]:
-    """Names and texts of a JSON value, which is small and shallow (domain/ump)."""
-    match value:
-        case str():
-            return [value]
-        case dict():
-            return [text for name, item in value.items() for text in (name, *_texts(item))]
-        case list():
-            return [text for item in value for text in _texts(item)]
-    return []
 
 
 def _claims(cleaned: str | None) -> dict[str, Any] | None:

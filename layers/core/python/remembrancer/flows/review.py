@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, Literal
 from uuid import UUID
 
-from remembrancer.domain.digests import memory_digest, proposal_digest
+from remembrancer.domain.digests import HELD_TEXTS, memory_digest, proposal_digest
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.principal import Principal, authorize
 from remembrancer.domain.problems import Problem
@@ -249,14 +249,18 @@ def _held(services: Services, unit: Unit, row: Row) -> dict[str, Any]:
     }
     if not visible:
         return shown
-    body = {"title": row["title"], "content": row["content"], "held_graph": row["held_graph"]}
+    # All that a release puts before readers: what the screen holds may stand in any of it.
+    body = {name: row[name] for name in HELD_TEXTS} | {"claims": gate.names_and_texts(row["claimed"])}
     clean = render.clean(body, reveal_pii=render.reveals(unit, "mem", row))
     return {
         **shown,
-        "title": clean["title"],
-        "content": clean["content"],
+        **{name: clean[name] for name in HELD_TEXTS if name != "held_graph"},
+        "claims": clean["claims"],
         "kind": row["kind"],
         "domain": row["domain"],
+        "observed_at": render.instant(row["observed_at"]),
+        "valid_from": render.instant(row["valid_from"]),
+        "valid_to": render.instant(row["valid_to"]),
         "graph": clean["held_graph"],
         "screen": _screen(
             _policy(services, unit),
