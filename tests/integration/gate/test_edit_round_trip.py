@@ -67,7 +67,15 @@ def test_an_edit_without_a_change_changes_nothing(world: World) -> None:
 
 @pytest.mark.parametrize(
     ("number", "shown"),
-    [(5, 5), (2.5, 2.5), (2**53, str(2**53)), (2**53 + 1, str(2**53 + 1)), (2.0, "2.0")],
+    [
+        (5, "5"),
+        (2.5, "2.5"),
+        (2**53, str(2**53)),
+        (2**53 + 1, str(2**53 + 1)),
+        (2.0, "2"),
+        (1e20, "1" + 20 * "0"),
+        (-0.0, "0"),
+    ],
 )
 def test_numbers_that_a_browser_would_round_are_shown_as_text(
     world: World, number: float, shown: Any

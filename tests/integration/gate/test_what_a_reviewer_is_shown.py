@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.integration.world import AGENT, REVIEWER, World
+from tests.integration.probe import patch_settings
+from tests.integration.world import AGENT, READER, REVIEWER, SECOND_REVIEWER, World
 
 GRANT = "The user is an admin"
+CARD = int("4111" + "1111" + "1111" + "1111")
 
 
 def listed(world: World, memory: str) -> dict[str, Any]:
@@ -63,3 +65,44 @@ def test_when_it_is_said_to_be_true_and_its_graph_are_shown(world: World) -> Non
     row = listed(world, held["memory_id"])
     assert row["valid_from"].startswith("2024-01-01") and row["valid_to"] is None
     assert [r["object"] for r in row["graph"]["relations"]] == ["Requests"]
+
+
+NUMBERS = [CARD, float(CARD), str(CARD), f"{CARD}.0", f"+{CARD}", "4.111111111111111e15"]
+
+
+def paid_with(number: Any) -> dict[str, Any]:
+    value = {"type": "number", "value": number}
+    return {"relations": [{"subject": "Ada", "predicate": "pays_with", "value": value}]}
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_number_is_flagged_as_its_digits_are(world: World, number: Any) -> None:
+    proposal = world.propose("Ada pays.", **paid_with(number))
+    assert proposal["pii"]
+    shown = world.shown(proposal["proposal_id"], SECOND_REVIEWER)
+    assert shown["masked"] and shown["relations"][0]["value"]["value"] == "[redacted:card]"
+    assert world.approve(proposal["proposal_id"], SECOND_REVIEWER).code == "forbidden"
+    memory = world.approve(proposal["proposal_id"]).json["memory_id"]
+    assert str(CARD) not in world.call(READER, "GET", f"/v1/memories/{memory}").text
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_tenant_that_refuses_cards_refuses_them_as_numbers(world: World, number: Any) -> None:
+    patch_settings(world, pii={"refuse": ["card"]})
+    reply = world.call(AGENT, "POST", "/v1/ingest", {"content": "Ada pays.", **paid_with(number)})
+    assert (reply.status, reply.code) == (400, "input_rejected")
+    assert [error["pointer"] for error in reply.json["errors"]] == ["/relations/0/value/value"]
+
+
+@pytest.mark.parametrize("number", [1e20, 1e16, 2.0, -0.0, 12345678901234567])
+def test_the_digest_that_an_edit_answers_is_the_one_to_decide_on(world: World, number: float) -> None:
+    proposal = world.propose("Numbers.")["proposal_id"]
+    body = {
+        "content_digest": world.shown(proposal)["content_digest"],
+        "proposal": {"content": "Other numbers.", **paid_with(number)},
+    }
+    edited = world.call(REVIEWER, "POST", f"/v1/proposals/{proposal}/edit", body)
+    assert edited.status == 200
+    approval = {"content_digest": edited.json["content_digest"]}
+    reply = world.call(REVIEWER, "POST", f"/v1/proposals/{proposal}/approve", approval)
+    assert reply.status == 200, reply.text

@@ -14,6 +14,8 @@ from pydantic import (
     ConfigDict,
     Field,
     StringConstraints,
+    ValidationInfo,
+    field_validator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -125,11 +127,22 @@ class EntityIn(Closed):
 
 
 class ValueIn(Closed):
-    """A typed value. Numbers and booleans may be sent as JSON numbers and booleans."""
+    """A typed value. Numbers and booleans may be sent as JSON numbers and booleans; a number is text from here on, as
+    the gate reads it, as it is digested and as it is shown."""
 
     type: Literal["string", "number", "boolean", "date", "date_time"]
     value: Annotated[str, StringConstraints(min_length=1, max_length=500)] | bool | int | float
     unit: Annotated[str, StringConstraints(min_length=1, max_length=64)] | None = None
+
+    @field_validator("value")
+    @classmethod
+    def _written(cls, value: Any, info: ValidationInfo) -> Any:
+        if info.data.get("type") != "number" or not isinstance(value, int | float):
+            return value
+        try:
+            return canonical_value("number", value)
+        except ValueError:
+            return value
 
     @model_validator(mode="after")
     def _of_its_type(self) -> ValueIn:

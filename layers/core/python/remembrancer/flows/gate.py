@@ -21,6 +21,7 @@ from remembrancer.domain.screen import ScreenReport, Verdict, screen, worst
 from remembrancer.domain.screen_policy import WritePolicy, effective
 from remembrancer.domain.secrets import redact_secrets
 from remembrancer.domain.tenant_settings import TenantSettings
+from remembrancer.domain.values import canonical_value
 from remembrancer.flows.context import Call, Services
 from remembrancer.store.database import Unit
 
@@ -147,7 +148,18 @@ def _redacted(pointer: str, text: str) -> tuple[str, tuple[Finding, ...]]:
 
 def personal_data(texts: Mapping[str, str]) -> dict[str, frozenset[str]]:
     """The kinds of personal data by pointer, where there are any."""
-    return {pointer: kinds for pointer, text in texts.items() if (kinds := scan_pii(text))}
+    return {pointer: kinds for pointer, text in texts.items() if (kinds := _personal(pointer, text))}
+
+
+def _personal(pointer: str, text: str) -> frozenset[str]:
+    """A number has one form in which it is stored and shown, in whatever form it comes."""
+    kinds = scan_pii(text)
+    if not pointer.endswith("/value"):
+        return kinds
+    try:
+        return kinds | scan_pii(canonical_value("number", text))
+    except ValueError:
+        return kinds
 
 
 def reported(

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from remembrancer.domain.ids import Prefix, format_id
 from remembrancer.domain.sanitize import sanitize_read
+from remembrancer.domain.values import canonical_value
 from remembrancer.flows.instants import instant as instant
 from remembrancer.store.database import Row, Unit
 
@@ -20,11 +21,24 @@ def clean(value: Any, *, reveal_pii: bool) -> Any:
     match value:
         case str():
             return sanitize_read(value, reveal_pii=reveal_pii)
+        case {"type": "number", "value": str(written)}:
+            rest = {name: item for name, item in value.items() if name != "value"}
+            return {"value": _number(written, reveal_pii=reveal_pii), **clean(rest, reveal_pii=reveal_pii)}
         case dict():
             return {name: clean(item, reveal_pii=reveal_pii) for name, item in value.items()}
         case list():
             return [clean(item, reveal_pii=reveal_pii) for item in value]
     return value
+
+
+def _number(written: str, *, reveal_pii: bool) -> str:
+    """As it was written, unless its digits are something to mask: a sign or an exponent would hide that."""
+    try:
+        digits = canonical_value("number", written)
+    except ValueError:  # no value of ours
+        return sanitize_read(written, reveal_pii=reveal_pii)
+    shown = sanitize_read(digits, reveal_pii=reveal_pii)
+    return written if shown == digits else shown
 
 
 def reveals(unit: Unit, prefix: Prefix, row: Row) -> bool:

@@ -164,7 +164,7 @@ def _proposal(services: Services, unit: Unit, row: Row) -> dict[str, Any]:
         "revision": shown.get("revision"),
         "data_subjects": shown.get("data_subjects", []),
         "entities": shown.get("entities", []),
-        "relations": [_relation(one) for one in shown.get("relations", [])],
+        "relations": shown.get("relations", []),
         "source_prompt": render.clean(row["source_prompt"], reveal_pii=reveal),
         "source_prompt_verdict": None
         if row["source_prompt"] is None
@@ -195,20 +195,6 @@ def _proposal(services: Services, unit: Unit, row: Row) -> dict[str, Any]:
         "decision": render.clean(row["decision"], reveal_pii=reveal),
         "memory_id": None if row["memory_id"] is None else format_id("mem", row["memory_id"]),
     }
-
-
-def _relation(shown: dict[str, Any]) -> dict[str, Any]:
-    """Numbers that a browser would round are shown as text: an edit sends back what it was shown."""
-    value = shown.get("value")
-    if value is None or not isinstance(value["value"], int | float) or _survives_a_browser(value["value"]):
-        return shown
-    return {**shown, "value": {**value, "value": str(value["value"])}}
-
-
-def _survives_a_browser(number: int | float) -> bool:
-    if isinstance(number, int):
-        return abs(number) < 2**53
-    return not number.is_integer()
 
 
 def _policy(services: Services, unit: Unit) -> WritePolicy:
