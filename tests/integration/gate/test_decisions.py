@@ -363,6 +363,23 @@ def test_what_a_person_admits_is_retrievable_though_its_twin_is_held(world: Worl
     assert world.call(READER, "GET", f"/v1/memories/{held}").status == 404
 
 
+@pytest.mark.parametrize("dated", [{}, {"valid_from": "2024-01-01T00:00:00Z"}])
+def test_a_release_makes_no_second_live_copy_of_what_a_person_admitted(
+    world: World, dated: dict[str, str]
+) -> None:
+    text = HOLDS.format(f"boats {len(dated)}")
+    held = world.ingest(text, **dated)["memory_id"]
+    world.approve(world.propose(text, **dated)["proposal_id"], override_reason="Harmless here.")
+    rows = world.call(REVIEWER, "GET", "/v1/quarantine").json["memories"]
+    digest = {row["memory_id"]: row["content_digest"] for row in rows}[held]
+    body = {"content_digest": digest, "reason": "Fine."}
+    reply = world.call(REVIEWER, "POST", f"/v1/quarantine/{held}/release", body)
+    live = [m["text"] for m in world.call(READER, "GET", "/v1/memories").json["memories"]]
+    assert live.count(text) == 1
+    assert (reply.code, reply.json["errors"][0]["code"]) == ("invalid_target", "duplicate")
+    assert world.call(REVIEWER, "POST", f"/v1/quarantine/{held}/reject", body).status == 200
+
+
 def test_the_quarantine_is_released_and_rejected_by_people(world: World) -> None:
     relation = {"subject": "Tram 7", "predicate": "goes_to", "object": "Harbour"}
     held = world.ingest(HOLDS.format("tram 7"), relations=[relation])["memory_id"]

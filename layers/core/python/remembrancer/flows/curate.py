@@ -32,7 +32,7 @@ def retract(services: Services, call: Call, memory: str, request: RetractRequest
                 raise Problem("invalid_target", [FieldError("/undo", "not_retracted", "it is not retracted")])
             if row["retracted_by"] != unit.principal.principal_id and not may_change_others(unit.principal):
                 raise Problem("forbidden")
-            _said_once(unit, row, "/undo")
+            said_once(unit, row, "/undo")
             curation.restore(unit, row)
             return {"status": "restored", "version": row["version"] + 1}
         _must_be_current(row)
@@ -53,7 +53,7 @@ def renew(services: Services, call: Call, memory: str, request: RenewRequest) ->
         if expires_at <= unit.now:
             raise Problem("invalid_input", [FieldError("/expires_at", "past", "is over already")])
         if (row["expires_at"] or row["created_at"] + days) <= unit.now:
-            _said_once(unit, row, "")
+            said_once(unit, row, "")
         version = curation.renew(unit, row, expires_at)
         return {"status": "renewed", "version": version, "expires_at": instant(expires_at)}
 
@@ -167,7 +167,7 @@ def _lock(unit: Unit, memory_id: UUID, *, alone: bool) -> Row:
     return row
 
 
-def _said_once(unit: Unit, row: Row, pointer: str) -> None:
+def said_once(unit: Unit, row: Row, pointer: str) -> None:
     """Raises Problem invalid_target when the text of what would be live again was sent again meanwhile, and is."""
     said = {name: row[name] for name in _SAID}
     keys = dedup_keys(**said, domains=(row["domain"], UNROUTED)) | {bytes(row["dedup_key"])}

@@ -16,6 +16,7 @@ from remembrancer.domain.requests import (
     ResolveRequest,
 )
 from remembrancer.flows.context import Call, Services
+from remembrancer.flows.curate import said_once
 from remembrancer.flows.decide import public_id
 from remembrancer.flows.keyed import Answer, keyed
 from remembrancer.store import conflicts, graph, memories
@@ -38,6 +39,7 @@ def release(services: Services, call: Call, memory: str, request: ReleaseRequest
             if unit.principal.settings.four_eyes and unit.principal.principal_id == row["owner_id"]:
                 error = FieldError("", "four_eyes", "nobody decides on words of their own")
                 raise Problem("forbidden", [error])
+            said_once(unit, row, "")
             memories.close_hold_out(unit, hold_out_id)
             held_graph = row["held_graph"]
             if held_graph is not None:
