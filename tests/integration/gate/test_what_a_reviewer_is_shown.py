@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from remembrancer.domain import packing
 from tests.integration.probe import patch_settings
 from tests.integration.world import AGENT, READER, REVIEWER, SECOND_REVIEWER, World
 
@@ -106,3 +108,31 @@ def test_the_digest_that_an_edit_answers_is_the_one_to_decide_on(world: World, n
     approval = {"content_digest": edited.json["content_digest"]}
     reply = world.call(REVIEWER, "POST", f"/v1/proposals/{proposal}/approve", approval)
     assert reply.status == 200, reply.text
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("/v1/proposals", "proposals"), ("/v1/quarantine", "memories"), ("/v1/conflicts", "conflicts")],
+)
+def test_a_list_is_no_larger_than_a_function_may_send(
+    world: World, monkeypatch: pytest.MonkeyPatch, path: str, name: str
+) -> None:
+    """What does not fit is on the next page: no captor with names by the thousand shuts the queue."""
+    monkeypatch.setattr(packing, "SENT_BYTES", 20_000)
+    entities = [{"name": f"{number} " + 190 * "n"} for number in range(30)]
+    for number in range(5):
+        if name == "proposals":
+            world.propose(f"Ana has {number} cats.", entities=entities)
+        elif name == "memories":
+            world.ingest(f"{GRANT} of {number} ferries.", entities=entities)
+        else:
+            world.ingest(f"Room {number} seats {number + 1} people." + 400 * f" {number} chairs.")
+            world.ingest(f"Room {number} seats {number + 9} people." + 400 * f" {number} chairs.")
+    seen, cursor, pages = [], "", 0
+    while cursor is not None:
+        reply = world.call(REVIEWER, "GET", path + cursor)
+        assert len(reply.json[name]) == 1 or len(json.dumps({"body": reply.text}).encode()) < 21_000
+        seen += [one[f"{name[:-1].replace('memorie', 'memory')}_id"] for one in reply.json[name]]
+        cursor = reply.json["next_cursor"] and f"?cursor={reply.json['next_cursor']}"
+        pages += 1
+    assert len(seen) == len(set(seen)) == 5 and pages > 1

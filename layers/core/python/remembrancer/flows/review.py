@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any, Literal
 from uuid import UUID
 
+from remembrancer.domain import packing
 from remembrancer.domain.digests import HELD_TEXTS, memory_digest, proposal_digest
 from remembrancer.domain.ids import format_id
 from remembrancer.domain.principal import Principal, authorize
@@ -40,12 +43,13 @@ def list_proposals(
         filters = {"status": status, "own": None if own is None else str(own)}
         position = Cursors(services.macs).decode(unit.tenant_id, "proposals", filters, cursor)
         rows = proposals.queue(unit, status, own, instant_and_id(position), limit + 1)
-        page = rows[:limit]
+        shown = _sendable(rows[:limit], partial(_proposal, services, unit))
         more = None
-        if len(rows) > limit:
-            last = [page[-1]["deadline"].isoformat(), str(page[-1]["proposal_id"])]
+        if len(rows) > len(shown):
+            row = rows[len(shown) - 1]
+            last = [row["deadline"].isoformat(), str(row["proposal_id"])]
             more = Cursors(services.macs).encode(unit.tenant_id, "proposals", filters, last)
-        return {"proposals": [_proposal(services, unit, row) for row in page], "next_cursor": more}
+        return {"proposals": shown, "next_cursor": more}
 
     return services.database.read(call.credential, read)
 
@@ -72,13 +76,12 @@ def list_quarantine(services: Services, call: Call, cursor: str | None, limit: i
         position = Cursors(services.macs).decode(unit.tenant_id, "quarantine", {}, cursor)
         after = None if position is None else UUID(str(position[0]))
         rows = memories.quarantined(unit, after, limit + 1)
-        page = rows[:limit]
+        shown = _sendable(rows[:limit], partial(_held, services, unit))
         more = None
-        if len(rows) > limit:
-            more = Cursors(services.macs).encode(
-                unit.tenant_id, "quarantine", {}, [str(page[-1]["memory_id"])]
-            )
-        return {"memories": [_held(services, unit, row) for row in page], "next_cursor": more}
+        if len(rows) > len(shown):
+            last = [str(rows[len(shown) - 1]["memory_id"])]
+            more = Cursors(services.macs).encode(unit.tenant_id, "quarantine", {}, last)
+        return {"memories": shown, "next_cursor": more}
 
     return services.database.read(call.credential, read)
 
@@ -90,13 +93,12 @@ def list_conflicts(services: Services, call: Call, cursor: str | None, limit: in
         authorize(unit.principal, "review", space=unit.principal.team_space)
         position = Cursors(services.macs).decode(unit.tenant_id, "conflicts", {}, cursor)
         rows = conflicts.list_open(unit, None if position is None else UUID(str(position[0])), limit + 1)
-        page = rows[:limit]
+        shown = _sendable(rows[:limit], partial(_conflict, unit))
         more = None
-        if len(rows) > limit:
-            more = Cursors(services.macs).encode(
-                unit.tenant_id, "conflicts", {}, [str(page[-1]["conflict_id"])]
-            )
-        return {"conflicts": [_conflict(unit, row) for row in page], "next_cursor": more}
+        if len(rows) > len(shown):
+            last = [str(rows[len(shown) - 1]["conflict_id"])]
+            more = Cursors(services.macs).encode(unit.tenant_id, "conflicts", {}, last)
+        return {"conflicts": shown, "next_cursor": more}
 
     return services.database.read(call.credential, read)
 
@@ -127,6 +129,19 @@ def statistics(services: Services, call: Call) -> dict[str, Any]:
         }
 
     return services.database.read(call.credential, read)
+
+
+def _sendable(rows: Sequence[Row], show: Callable[[Row], dict[str, Any]]) -> list[dict[str, Any]]:
+    """As many of the rows as one answer can carry, the first in any case."""
+    shown: list[dict[str, Any]] = []
+    used = 0
+    for row in rows:
+        one = show(row)
+        used += packing.sent(one)
+        if shown and used > packing.SENT_BYTES:
+            break
+        shown.append(one)
+    return shown
 
 
 def _reviews(principal: Principal) -> bool:
