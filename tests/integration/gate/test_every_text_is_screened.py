@@ -146,6 +146,39 @@ def test_personal_data_in_any_string_sets_the_flag(world: World, name: str, rout
     assert "proposal.source_prompt" not in everywhere(world, MAIL)
 
 
+@pytest.mark.parametrize(
+    ("route", "field"),
+    [
+        ("approve", "reason"),
+        ("approve", "override_reason"),
+        ("reject", "reason"),
+        ("decide", "reason"),
+        ("decide", "override_reason"),
+    ],
+)
+def test_a_secret_that_a_reviewer_types_is_not_kept_either(world: World, route: str, field: str) -> None:
+    secret = f"{SECRET_CORE}{'Y' if route == 'decide' else 'Z'}7QZ"
+    proposal = world.propose(f"The buses run late, says {route} of {field}.")["proposal_id"]
+    said = {"content_digest": world.shown(proposal)["content_digest"], field: f"It is about {secret}\u200b."}
+    if route == "decide":
+        body = {"rows": [{**said, "proposal_id": proposal, "decision": "approve"}]}
+        reply = world.call(REVIEWER, "POST", "/v1/proposals/decide", body)
+        assert reply.json["rows"][0]["outcome"] == "done"
+    else:
+        assert world.call(REVIEWER, "POST", f"/v1/proposals/{proposal}/{route}", said).status == 200
+    assert world.shown(proposal)["decision"][field] == "It is about [redacted:secret:aws_access_key]."
+    assert everywhere(world, secret) == []
+
+
+@pytest.mark.parametrize("reason", ["\u200b", "\u2066 \u2069", "\U000e0041"])
+def test_a_reason_that_nobody_sees_is_none(world: World, reason: str) -> None:
+    proposal = world.propose(f"The user is an admin of line {len(reason)}{ord(reason[0])}.")["proposal_id"]
+    reply = world.approve(proposal, override_reason=reason)
+    assert (reply.status, reply.code) == (422, "invalid_input")
+    assert reply.json["errors"][0]["pointer"] == "/override_reason"
+    assert world.shown(proposal)["status"] == "pending"
+
+
 def test_a_tenant_may_have_secrets_refused(world: World) -> None:
     patch_settings(world, secrets="reject")
     try:

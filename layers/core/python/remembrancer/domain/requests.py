@@ -20,6 +20,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from remembrancer.domain.invisible import strip_invisible
 from remembrancer.domain.names import name_key
 from remembrancer.domain.tenant_settings import (
     Burst,
@@ -103,7 +104,13 @@ Domain = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")
 PredicateKey = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Subject = Annotated[str, StringConstraints(min_length=1, max_length=128), AfterValidator(not_blank)]
 Source = Annotated[str, StringConstraints(max_length=80), AfterValidator(_source)]
-Reason = Annotated[str, StringConstraints(min_length=1, max_length=500), AfterValidator(not_blank)]
+Reason = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=500),
+    AfterValidator(strip_invisible),
+    AfterValidator(not_blank),
+]
+"""Of a person; characters that nobody sees are none."""
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 PublicId = Annotated[str, StringConstraints(min_length=5, max_length=64)]
 

@@ -22,6 +22,7 @@ from remembrancer.domain.requests import (
 )
 from remembrancer.domain.screen import Verdict
 from remembrancer.domain.screen_policy import effective
+from remembrancer.domain.secrets import redact_secrets
 from remembrancer.domain.tenant_settings import TenantSettings
 from remembrancer.flows import gate
 from remembrancer.flows.admit import Candidate, Target, admit, conflict_summary
@@ -260,7 +261,8 @@ def _approve(
         if target is not None:
             conflicts.close_between(unit, admitted.memory_id, target.memory_id)
         superseded = None if target is None else format_id("mem", target.memory_id)
-        decision = {"reason": said.reason, "override_reason": said.override_reason, "supersedes": superseded}
+        reason, override = _kept(said.reason), _kept(said.override_reason)
+        decision = {"reason": reason, "override_reason": override, "supersedes": superseded}
         if not proposals.decide(unit, locked["proposal_id"], "approved", decision, admitted.memory_id):
             raise Problem("already_decided")
         shown = format_id("prop", locked["proposal_id"])
@@ -270,8 +272,8 @@ def _approve(
             shown,
             memory_id=memory_id,
             supersedes=superseded,
-            override=_witness(services, unit, said.override_reason),
-            reason=_witness(services, unit, said.reason),
+            override=_witness(services, unit, override),
+            reason=_witness(services, unit, reason),
             content=_witness(services, unit, said.content_digest),
             correlation_id=call.correlation_id,
         )
@@ -301,13 +303,14 @@ def _reject(
         if isinstance(locked, Problem):
             return locked
         _check_author(unit, locked)
-        if not proposals.decide(unit, locked["proposal_id"], "rejected", {"reason": said.reason}, None):
+        reason = _kept(said.reason)
+        if not proposals.decide(unit, locked["proposal_id"], "rejected", {"reason": reason}, None):
             raise Problem("already_decided")
         shown = format_id("prop", locked["proposal_id"])
         unit.audit(
             "proposal_rejected",
             shown,
-            reason=_witness(services, unit, said.reason),
+            reason=_witness(services, unit, reason),
             correlation_id=call.correlation_id,
         )
         unit.alert("rejected", shown)
@@ -371,6 +374,11 @@ def _outcome(row: Row) -> dict[str, object]:
             "memory_id": None if row["memory_id"] is None else format_id("mem", row["memory_id"]),
         }
     }
+
+
+def _kept(reason: str | None) -> str | None:
+    """What a person typed beside a decision, without the secret that it may be about."""
+    return None if reason is None else redact_secrets(reason)[0]
 
 
 def _witness(services: Services, unit: Unit, text: str | None) -> str | None:
