@@ -14,6 +14,7 @@ import re
 from typing import Any
 
 import boto3
+from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 SIGNING_ALGORITHM = "ECDSA_SHA_256"
@@ -58,7 +59,9 @@ def object_key(tenant: str, sequence: int) -> str:
 
 @functools.cache
 def _client(service: str) -> Any:
-    return boto3.client(service)
+    # What does not answer is told by its code while there is time to: the machine tries again.
+    quick = Config(connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 2})
+    return boto3.client(service, config=quick)
 
 
 def _store(signed: bytes) -> dict[str, Any]:

@@ -19,8 +19,10 @@ def _publishers() -> tuple[AlertPublisher, ...]:
     found: list[AlertPublisher] = []
     if read.event_bus is not None:
         import boto3
+        from botocore.config import Config
 
-        found.append(EventBridgePublisher(boto3.client("events"), read.event_bus))
+        quick = Config(connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 2})
+        found.append(EventBridgePublisher(boto3.client("events", config=quick), read.event_bus))
     else:
         found.append(LogPublisher(observability.logger))
     if read.webhook_url is not None and read.webhook_secret is not None:

@@ -107,8 +107,11 @@ def _mac_keys(read: Settings) -> MacKeys:
         return FileMacKeys(read.mac_key_file)
     if read.mac_key is not None:
         import boto3
+        from botocore.config import Config
 
-        return KmsMacKeys(boto3.client("kms"), read.mac_key)
+        # Asked within transactions, which the database ends after fifteen seconds without a statement.
+        quick = Config(connect_timeout=1, read_timeout=2, retries={"total_max_attempts": 3})
+        return KmsMacKeys(boto3.client("kms", config=quick), read.mac_key)
     return _NoMacKeys()
 
 
