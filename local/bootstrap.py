@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurv
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
-from functions.manifest import HUMAN_GROUPS
+from functions import manifest
 
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _NEEDED_OUTPUTS = ("UserPoolId", "Issuer", "MigrateFunction", "PageUrl", "ApiUrl")
@@ -135,8 +135,11 @@ def request_of(plan: Plan, issuer: str, subjects: Mapping[str, str]) -> dict[str
 
 def invoke(session: Clients, function: str, event: dict[str, Any]) -> dict[str, Any]:
     """The function's answer. Raises BootstrapFailed with the class and text of its error."""
-    # A paused cluster takes its time, and a second try would find the credentials registered.
-    patient = Config(read_timeout=300, retries={"total_max_attempts": 1})
+    # A paused cluster takes its time, as do the erasures of a restored one, and a second try would find the credentials
+    # registered: what the function did is heard out.
+    patient = Config(
+        read_timeout=manifest.function("migrate").timeout_s + 20, retries={"total_max_attempts": 1}
+    )
     client = session.client("lambda", config=patient)
     answer = client.invoke(FunctionName=function, Payload=json.dumps(event).encode())
     payload: dict[str, Any] = json.loads(answer["Payload"].read())
@@ -195,7 +198,7 @@ def plan_of(arguments: Sequence[str]) -> tuple[Plan, str, bool]:
     for person in people:
         if not _EMAIL.fullmatch(person.email):
             raise BootstrapFailed(f"{person.email!r} is no e-mail address")
-        unknown = [group for group in person.groups if group not in HUMAN_GROUPS]
+        unknown = [group for group in person.groups if group not in manifest.HUMAN_GROUPS]
         if unknown:
             raise BootstrapFailed(f"{person.email}: no such group: {', '.join(unknown)}")
     if len({person.email for person in people}) < len(people):

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from moto import mock_aws
 
+from functions import manifest
 from local import bootstrap
 from remembrancer.flows.bootstrap import BootstrapRequest
 
@@ -38,6 +39,8 @@ class _Session:
         self._pool, self._answer, self._error = pool, answer, error
 
     def client(self, service: str, *, config: Any = None) -> Any:
+        if service == "lambda":
+            self.waits_s = config.read_timeout
         return boto3.client("cognito-idp") if service == "cognito-idp" else self
 
     def describe_stacks(self, *, StackName: str) -> dict[str, Any]:
@@ -93,6 +96,7 @@ def test_the_event_is_one_that_the_core_accepts(pool: str, key: Path) -> None:
     plan = _plan(key, "--person", "rob@example.com=reviewer", "--agent", "Bot=client1")
     answer = bootstrap.run(plan, STACK, session)
     assert answer["tenant_id"] == "t" and answer["page"] == "https://page.example"
+    assert session.waits_s > manifest.function("migrate").timeout_s, "it would work on, unheard"
     (event,) = session.events
     assert event.pop("action") == "bootstrap"
     request = BootstrapRequest.model_validate(event)
