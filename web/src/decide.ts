@@ -161,8 +161,13 @@ async function sendMany(departure: Departure, keepalive: boolean): Promise<void>
 async function ending(row: RowOutcome, proposal: Proposal, decision: Decision): Promise<Ending> {
   if (row.outcome === "done") return { proposal, done: true, words: past(decision).toLowerCase(), changed: null };
   if (row.code !== "digest_mismatch") return { proposal, done: false, words: failureInWords(row), changed: null };
-  const changed = await call<Proposal>("GET", `/proposals/${proposal.proposal_id}`);
-  return { proposal, done: false, words: "it changed since you selected it", changed };
+  const words = "it changed since you selected it";
+  try {
+    return { proposal, done: false, words, changed: await call<Proposal>("GET", `/proposals/${proposal.proposal_id}`) };
+  } catch (error) {
+    // The rows beside it are decided, whatever became of this one.
+    return { proposal, done: false, words: `${words}. ${inWords(error)}`, changed: null };
+  }
 }
 
 function failureInWords(row: RowOutcome): string {

@@ -60,7 +60,7 @@ export async function refresh(): Promise<void> {
         continue;
       }
       merge(page);
-      await follow();
+      await follow(new Set(page.proposals.map((p) => p.proposal_id)));
       statistics.value = await call("GET", "/stats/review");
     }
     failure.value = null;
@@ -115,20 +115,22 @@ export async function extend(): Promise<void> {
   }
 }
 
-/** Read the proposal in focus by itself when the list does not hold it. */
-async function follow(): Promise<void> {
+/** Read the proposal in focus by itself when it is not among those that were just read: not in the list, or further down. */
+async function follow(read: ReadonlySet<string>): Promise<void> {
   const id = focused.value;
-  if (id === null || !loaded.value || rows.value.some((p) => p.proposal_id === id)) return;
+  if (id === null || !loaded.value || read.has(id)) return;
   try {
     const found = await call<Proposal>("GET", `/proposals/${encodeURIComponent(id)}`);
     batch(() => {
       noteDrift(found);
       apart.value = found;
       missing.value = null;
+      rows.value = rows.value.flatMap((p) => (p.proposal_id !== id ? [p] : found.status === "pending" ? [found] : []));
     });
   } catch (error) {
     if (!(error instanceof ApiProblem)) throw error;
     batch(() => {
+      rows.value = rows.value.filter((p) => p.proposal_id !== id);
       missing.value = id;
       apart.value = null;
     });
@@ -177,7 +179,7 @@ export function focus(id: string): void {
   });
   history.replaceState(null, "", `#/queue/${id}`);
   if (at >= 0) place = at;
-  else void follow().catch((error: unknown) => (failure.value = inWords(error)));
+  else void follow(new Set()).catch((error: unknown) => (failure.value = inWords(error)));
   if (at >= queue.value.length - 10) void extend();
 }
 
@@ -194,6 +196,7 @@ export function hide(ids: string[]): void {
   const at = list.findIndex((p) => p.proposal_id === focused.value);
   batch(() => {
     leaving.value = new Set([...leaving.value, ...ids]);
+    selected.value = new Map([...selected.value].filter(([id]) => !gone.has(id)));
     if (focused.value !== null && gone.has(focused.value)) {
       const next = list.slice(at + 1).find((p) => !gone.has(p.proposal_id)) ?? queue.value.at(-1);
       drifted.value = null;

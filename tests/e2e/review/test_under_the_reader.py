@@ -212,3 +212,57 @@ def test_links_to_what_is_not_in_the_queue(desk: Desk, live: Live, state: str) -
         expect(desk.page.get_by_role("heading", name="There is no such proposal")).to_be_visible()
     desk.press("j")
     desk.shows("night train")
+
+
+def test_what_stands_further_down_is_as_fresh(desk: Desk, live: Live) -> None:
+    """The list is read anew from its head: what is in focus behind that was never read again."""
+    live.multiply(live.propose(BEES), 53)
+    desk.sign_in("Rita Reviewer")
+    desk.shows("bees")
+    desk.button("Show more").click()
+    expect(desk.rows).to_have_count(54)
+    last = live.sql("select proposal_id from proposal order by deadline desc limit 2")
+    edited, decided = (f"prop_{row['proposal_id'].hex}" for row in last)
+    desk.rows.last.get_by_role("button").click()
+    desk.shows("Note 53")
+    desk.press("e")
+    desk.page.get_by_label("Text (").fill("Ada keeps bees and hens.")
+    desk.press("Control+Enter")
+    desk.shows("hens")
+    live.edit(edited, "Ada keeps bees and geese.")
+    desk.refresh()
+    expect(desk.detail.get_by_role("alert").locator("ins")).to_contain_text("geese")
+    desk.press("k")
+    desk.shows("Note 52")
+    live.approve(decided)
+    desk.refresh()
+    expect(desk.detail).to_contain_text("Approved by Robin Reviewer")
+    expect(desk.rows).to_have_count(53)
+
+
+def test_what_is_decided_alone_is_selected_no_more(desk: Desk, live: Live) -> None:
+    live.propose(BEES)
+    live.propose(TRAIN)
+    desk.sign_in("Rita Reviewer")
+    desk.shows("bees")
+    desk.press("x", "j", "x", "k", "a")
+    group = desk.page.get_by_role("group", name="Selected proposals")
+    expect(group).to_contain_text("1 selected")
+    desk.let_leave()
+    expect(group).to_contain_text("1 selected")
+
+
+def test_a_batch_tells_what_is_done_though_a_change_cannot_be_read(desk: Desk, live: Live) -> None:
+    done, changed = live.propose(BEES), live.propose(TRAIN)
+    desk.sign_in("Rita Reviewer")
+    desk.shows("bees")
+    desk.press("x", "j", "x")
+    live.edit(changed, "The night train to Vienna leaves at noon.")
+    desk.allow("ERR_FAILED")
+    desk.page.route("**/v1/proposals/prop_*", lambda route: route.abort())
+    desk.page.get_by_role("group", name="Selected proposals").get_by_role("button", name="Approve").click()
+    desk.let_leave()
+    expect(desk.notice).to_contain_text("1 approved, 1 not")
+    endings = desk.page.get_by_role("region", name="How the batch ended")
+    expect(endings).to_contain_text("it changed since you selected it. The service cannot be reached.")
+    assert live.status(done) == "approved"
