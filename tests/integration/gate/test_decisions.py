@@ -309,6 +309,13 @@ def test_four_eyes(world: World) -> None:
         body = {"content_digest": digest, "proposal": {"content": "The reviewer's own words."}}
         assert decide(world, edited, "edit", body).status == 200
         assert world.approve(edited).code == "forbidden"
+        # Whoever edits it after them, the words are still theirs too.
+        twice = world.propose("Rewritten by both reviewers.")["proposal_id"]
+        for person, said in ((REVIEWER, {}), (SECOND_REVIEWER, {"title": "Both"})):
+            digest = world.shown(twice)["content_digest"]
+            body = {"content_digest": digest, "proposal": {"content": "The words of the first.", **said}}
+            assert world.call(person, "POST", f"/v1/proposals/{twice}/edit", body).status == 200
+        assert [world.approve(twice, who).code for who in (REVIEWER, SECOND_REVIEWER)] == 2 * ["forbidden"]
         for proposal in (own, edited):
             assert world.approve(proposal, SECOND_REVIEWER).status == 200
     finally:

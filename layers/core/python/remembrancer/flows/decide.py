@@ -360,7 +360,7 @@ def _pending(unit: Unit, proposal: str, digest: str | None) -> Row | Problem:
 
 def _check_author(unit: Unit, row: Row) -> None:
     """Raises Problem forbidden when four eyes are asked for and these words are the decider's own."""
-    authors = (row["submitted_by"], row["edited_by"])
+    authors = (row["submitted_by"], *row["editors"])
     if unit.principal.settings.four_eyes and unit.principal.principal_id in authors:
         raise Problem("forbidden", [FieldError("", "four_eyes", "nobody decides on words of their own")])
 

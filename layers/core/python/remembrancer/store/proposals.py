@@ -159,7 +159,8 @@ def _rewrite(unit: Unit, proposal_id: UUID, values: Mapping[str, Any]) -> None:
         update proposal set body = %(body)s, pending_key = %(pending_key)s, content_sha = %(content_sha)s,
                pii = %(pii)s, screen = %(screen)s,
                scores = %(scores)s, conflict_memory_id = %(conflict_memory_id)s,
-               conflict_version = %(conflict_version)s, edited_at = %(now)s, edited_by = %(by)s
+               conflict_version = %(conflict_version)s, edited_at = %(now)s,
+               editors = array_append(array_remove(editors, %(by)s), %(by)s)
         where tenant_id = %(tenant)s and proposal_id = %(id)s and status = 'pending'
         """,
         {
