@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from functions import manifest
 from infra.metrics import (
+    ATTEMPTS_BROKEN,
     CHAIN_BROKEN,
     EMITTED,
+    ENDING_ATTEMPTS,
     OUTBOX_AGE,
     QUARANTINED,
     RATE_LIMITED,
@@ -86,8 +88,9 @@ LOADS = (
 
 def quantities(profile: Profile) -> dict[str, float]:
     """What is paid for by being there; a test compares it with the template."""
-    metrics = len(manifest.FUNCTIONS) + 3 * len(manifest.MACHINES) + 1
-    metrics += sum(len(metric.emitted_by) for metric in (CHAIN_BROKEN, RATE_LIMITED, SIGNATURE_REFUSED))
+    metrics = len(manifest.FUNCTIONS) - len(ENDING_ATTEMPTS) + 3 * len(manifest.MACHINES) + 1
+    emitted = (ATTEMPTS_BROKEN, CHAIN_BROKEN, RATE_LIMITED, SIGNATURE_REFUSED)
+    metrics += sum(len(metric.emitted_by) for metric in emitted)
     if profile.all_alarms:
         metrics += len(manifest.FUNCTIONS) + 3 + 2
         metrics += len(QUARANTINED.emitted_by) + len(SCREENED.emitted_by) + len(OUTBOX_AGE.emitted_by) - 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from functions.manifest import FUNCTIONS
+from functions.manifest import FUNCTIONS, MACHINES
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,11 @@ RATE_LIMITED = EmittedMetric(
 SIGNATURE_REFUSED = EmittedMetric(
     "SignatureRefused", "signed requests whose signature did not hold", ("purge", "admin")
 )
+ATTEMPTS_BROKEN = EmittedMetric(
+    "AttemptsBroken",
+    "attempts of remember that ended by a fault of ours or of the provider",
+    ("remember_failed",),
+)
 
 EMITTED: tuple[EmittedMetric, ...] = (
     SCREENED,
@@ -41,4 +46,11 @@ EMITTED: tuple[EmittedMetric, ...] = (
     OUTBOX_AGE,
     RATE_LIMITED,
     SIGNATURE_REFUSED,
+    ATTEMPTS_BROKEN,
 )
+
+ENDING_ATTEMPTS = frozenset(
+    task for machine in MACHINES if machine.name == "remember" for task in machine.tasks
+) - {"remember_failed"}
+"""Steps that leave by an exception whenever an attempt ends otherwise than well: called off by its submitter, refused,
+out of time. Their machine catches it; what was a fault is told by ATTEMPTS_BROKEN."""

@@ -174,7 +174,7 @@ class Remembrancer(cdk.Stack):
             "Watch",
             profile,
             topic=alerts.topic,
-            functions=[functions[entry.name] for entry in manifest.FUNCTIONS],
+            functions={entry.name: functions[entry.name] for entry in manifest.FUNCTIONS},
             machines=workflows.machines.values(),
             api=gateway.api,
             dead_letters=functions.dead_letters,

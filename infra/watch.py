@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import aws_cdk as cdk
 from aws_cdk import aws_apigateway as apigateway
@@ -16,7 +16,9 @@ from constructs import Construct
 
 from infra.environment import METRICS_NAMESPACE
 from infra.metrics import (
+    ATTEMPTS_BROKEN,
     CHAIN_BROKEN,
+    ENDING_ATTEMPTS,
     OUTBOX_AGE,
     QUARANTINED,
     RATE_LIMITED,
@@ -81,7 +83,7 @@ class Watch(Construct):
         profile: Profile,
         *,
         topic: sns.ITopic,
-        functions: Iterable[lambda_.Function],
+        functions: Mapping[str, lambda_.Function],
         machines: Iterable[sfn.StateMachine],
         api: apigateway.RestApi,
         dead_letters: sqs.Queue,
@@ -90,12 +92,15 @@ class Watch(Construct):
         super().__init__(scope, id)
         self._prefix = profile.prefix
         self._action = actions.SnsAction(topic)
-        functions, machines = list(functions), list(machines)
+        machines = list(machines)
         self._dashboard = cloudwatch.Dashboard(
             self, "Dashboard", dashboard_name=profile.prefix, default_interval=cdk.Duration.days(1)
         )
-        errors = [function.metric_errors() for function in functions]
-        throttles = [function.metric_throttles() for function in functions]
+        errors = [function.metric_errors() for function in functions.values()]
+        faults_of = [
+            function.metric_errors() for name, function in functions.items() if name not in ENDING_ATTEMPTS
+        ]
+        throttles = [function.metric_throttles() for function in functions.values()]
         depth = dead_letters.metric_approximate_number_of_messages_visible(statistic="Maximum")
         failures = [
             metric
@@ -103,7 +108,14 @@ class Watch(Construct):
             for metric in (machine.metric_failed(), machine.metric_timed_out(), machine.metric_aborted())
         ]
         broken = _sum(_emitted(CHAIN_BROKEN), "chains broken")
-        self._alarm_sums("FunctionErrors", errors, "A function failed.")
+        self._alarm_sums("FunctionErrors", faults_of, "A function failed.")
+        attempts = _sum(_emitted(ATTEMPTS_BROKEN), "attempts broken")
+        self._alarm(
+            "AttemptsBroken",
+            attempts,
+            1,
+            "An attempt of remember ended by a fault of ours or of the provider.",
+        )
         self._alarm_sums("WorkflowFailures", failures, "A workflow failed, timed out or was aborted.")
         self._alarm("DeadLetters", depth, 1, "Work or an alert could not be delivered.")
         self._alarm("ChainBroken", broken, 1, "An audit chain does not verify: treat as an incident.")

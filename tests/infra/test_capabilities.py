@@ -12,9 +12,9 @@ from functions import manifest
 from infra import firewall
 from infra.database import PARAMETERS
 from infra.environment import METRICS_NAMESPACE
-from infra.metrics import EMITTED
+from infra.metrics import EMITTED, ENDING_ATTEMPTS
 from infra.schedules import expression
-from infra.settings import REPORT_DAYS
+from infra.settings import REPORT_DAYS, ROOT
 
 
 def test_the_master_user_is_the_migrate_role_and_signs_in_with_iam(stack: Synthesized) -> None:
@@ -295,6 +295,17 @@ def test_alarms_fit_cloudwatch_and_reach_people(stack: Synthesized) -> None:
         assert len(alarm.get("Metrics", [])) <= 10, alarm["AlarmName"]
 
 
+def test_an_attempt_that_is_called_off_or_refused_rings_nothing(stack: Synthesized) -> None:
+    """Its steps leave by exceptions, which Lambda counts and the machine catches."""
+    asl = json.loads((ROOT / "infra/remember.asl.json").read_text())["States"]
+    caught = {state["Resource"].strip("${}") for state in asl.values() if "Catch" in state}
+    assert caught == ENDING_ATTEMPTS
+    ids = {stack.functions()[name][0] for name in caught}
+    for alarm in stack.of_type("AWS::CloudWatch::Alarm").values():
+        if "FunctionErrors" in alarm["Properties"]["AlarmName"]:
+            assert not ids & set(references(alarm["Properties"]["Metrics"]))
+
+
 def test_alarms_watch_every_function_and_emitted_metric(prod: Synthesized) -> None:
     watched = Counter()
     emitted = set()
@@ -307,7 +318,11 @@ def test_alarms_watch_every_function_and_emitted_metric(prod: Synthesized) -> No
                 watched[metric["MetricName"]] += 1
             if metric["Namespace"] == METRICS_NAMESPACE:
                 emitted.add((metric["MetricName"], metric["Dimensions"][0]["Value"]))
-    assert watched == {"Errors": len(manifest.FUNCTIONS), "Throttles": len(manifest.FUNCTIONS)}
+    ending = ENDING_ATTEMPTS
+    assert watched == {
+        "Errors": len(manifest.FUNCTIONS) - len(ending),
+        "Throttles": len(manifest.FUNCTIONS),
+    }
     assert emitted == {(metric.name, function) for metric in EMITTED for function in metric.emitted_by}
     for _, function in emitted:
         manifest.function(function)

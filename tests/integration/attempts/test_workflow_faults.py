@@ -542,3 +542,39 @@ def test_a_look_at_the_exchanges_is_for_auditors_and_is_audited(remembering: Rem
     assert world.call(AUDITOR, "GET", "/v1/attempts/att_" + "0" * 32 + "/diagnostics").status == 404
     world.sql("update exchange set expires_at = now()")
     assert world.call(AUDITOR, "GET", place).json["exchanges"] == []
+
+
+# Told to the operator ----------------------------------------------------------------------------------------
+def _breaks(conversation: Conversation) -> Answer:
+    raise RuntimeError(CANARY)
+
+
+@pytest.mark.parametrize(
+    ("script", "expected", "broken"),
+    [
+        (_breaks, "internal_failure", True),
+        (_unavailable("refused"), "provider_unavailable", True),
+        ("not JSON, three times", "provider_response_invalid", False),
+        (None, "cancelled", False),
+    ],
+)
+def test_a_fault_is_counted_for_an_alarm_and_what_a_caller_does_is_not(
+    remembering: Remembering,
+    capsys: pytest.CaptureFixture[str],
+    script: Any,
+    expected: str,
+    broken: bool,
+) -> None:
+    """Either way the steps leave by exceptions: Lambda's own count of errors cannot tell them apart."""
+
+    def called_off(state: str, data: dict[str, Any]) -> None:
+        if state == "Check":
+            path = f"/v1/remember/{data['attempt_id']}/cancel"
+            assert remembering.world.call(AGENT, "POST", path, {"reason": "no_longer_needed"}).status == 200
+
+    if script is None:
+        remembering.machine.before = called_off
+    else:
+        remembering.assessor.script = [script] * 3
+    assert code(remembering.remember(ada()).body) == expected
+    assert ('"AttemptsBroken"' in capsys.readouterr().out) == broken

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from remembrancer import observability
 from remembrancer.domain.attempt_objects import keys
 from remembrancer.domain.canonical import canonical_json
 from remembrancer.domain.ids import format_id
@@ -73,6 +74,8 @@ def record_failure(services: Services, attempt_id: UUID, error: str) -> bool:
         return False
     tenant_id, _ = found
     problem = Problem(code_of(error))
+    if problem.code in _FAULTS:
+        observability.count("AttemptsBroken")
 
     def write(unit: Unit) -> bool:
         row = attempts.lock(unit, attempt_id)
@@ -85,6 +88,10 @@ def record_failure(services: Services, attempt_id: UUID, error: str) -> bool:
     return written
 
 
+_FAULTS: frozenset[Code] = frozenset(
+    ("internal_failure", "configuration_invalid", "embedding_unavailable", "provider_unavailable")
+)
+"""Nobody's request makes these: an operator is told."""
 _OTHERS: Mapping[str, Code] = {
     "States.Timeout": "request_timeout",
     "TIMED_OUT": "request_timeout",
