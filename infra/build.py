@@ -23,8 +23,8 @@ PYTHON_VERSION = "3.13"
 
 PLATFORMS = {"x86_64": "x86_64-manylinux_2_28", "arm64": "aarch64-manylinux_2_28"}
 
-PROVIDED_BY_RUNTIME = frozenset({"botocore", "python-dateutil", "six"})
-"""A second botocore in a layer would shadow the one that the runtime's boto3 is made for."""
+PROVIDED_BY_RUNTIME = frozenset({"botocore", "python-dateutil", "six", "urllib3"})
+"""In a layer they would shadow those that the runtime's boto3 is made for."""
 
 UNUSED = frozenset(
     {

@@ -122,7 +122,7 @@ def test_the_layers_import_alone(core: Path, tmp_path: Path) -> None:
         pytest.skip("no application environment to stand in for the runtime's boto3")
     runtime = tmp_path / "runtime"
     runtime.mkdir()
-    for name in ("boto3", "botocore", "s3transfer", "dateutil", "six.py"):
+    for name in ("boto3", "botocore", "s3transfer", "dateutil", "six.py", "urllib3"):
         (runtime / name).symlink_to(packages / name)
     path = [build.deps_folder(host) / "python", core / "python", runtime]
     script = f"import sys; sys.path += {[str(p) for p in path]!r}\n{_IMPORTS}"
