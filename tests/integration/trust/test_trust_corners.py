@@ -236,3 +236,17 @@ def test_a_closed_tenant_keeps_no_credential_and_no_key_of_a_caller(world: World
     operate(world, {"action": "close_tenant", "tenant_id": world.tenant_id})
     kept = [everywhere(world, one) for one in (AGENT.subject, ADMIN.subject, ISSUER, "zqk-12345678")]
     assert kept == [[], [], [], []]
+
+
+@pytest.mark.parametrize("path", ["/v1/legal-holds", "/v1/dsar"])
+def test_a_secret_is_no_number_of_a_case(world: World, path: str) -> None:
+    """The chain keeps the number for good."""
+    secret = "AKIA" + "Q7ZKX3JWM5TBC7QZ"
+    memory = world.remember("Ada keeps bees.", data_subjects=["ada"])
+    body: dict[str, Any] = {"memory_ids": [memory], "reason": "audit"}
+    if path == "/v1/dsar":
+        body = {"action": "register", "jurisdiction": "gdpr", "data_subject": "ada", "dry_run": False}
+    reply = world.call(ADMIN, "POST", path, {**body, "case_reference": f"case:{secret}"}, signed=True)
+    assert (reply.status, reply.code) == (422, "invalid_input")
+    assert reply.json["errors"][0]["pointer"] == "/case_reference"
+    assert everywhere(world, secret) == []

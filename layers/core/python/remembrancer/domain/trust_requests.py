@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 from remembrancer.domain.dsar import Jurisdiction
 from remembrancer.domain.requests import Closed, Instant, Name, PublicId, Subject
+from remembrancer.domain.secrets import find_secrets
 
-CaseReference = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,64}$")]
-"""An opaque number of the case: it is kept, and audited, for good."""
+
+def _no_secret(value: str) -> str:
+    if find_secrets(value):
+        raise PydanticCustomError("secret", "is a secret and no number of a case")
+    return value
+
+
+CaseReference = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,64}$"), AfterValidator(_no_secret)]
+"""An opaque number of the case: it is kept, and audited, for good, so that nobody could take a secret out again."""
 
 
 class LegalHoldRequest(Closed):

@@ -85,7 +85,7 @@ def merge(services: Services, call: Call, entity: str, request: MergeRequest) ->
                 format_id("ent", source),
                 into=format_id("ent", target),
                 relationships=moved,
-                reason=_keyed_reason(services, unit, request.reason),
+                reason=keyed_reason(services, unit, request.reason),
                 correlation_id=call.correlation_id,
             )
             body = {
@@ -138,7 +138,7 @@ def _change(
                 f"memory_{done['status']}",
                 shown,
                 version=done["version"],
-                reason=_keyed_reason(services, unit, reason),
+                reason=keyed_reason(services, unit, reason),
                 correlation_id=call.correlation_id,
             )
             body = {"memory_id": shown, **done, "correlation_id": call.correlation_id}
@@ -181,6 +181,6 @@ def _must_be_current(row: Row) -> None:
         raise Problem("stale_target")
 
 
-def _keyed_reason(services: Services, unit: Unit, reason: str | None) -> str | None:
+def keyed_reason(services: Services, unit: Unit, reason: str | None) -> str | None:
     """A reason is free text: the chain holds its keyed digest."""
     return None if reason is None else services.macs.mac("audit", unit.tenant_id, reason.encode()).hex()

@@ -16,7 +16,7 @@ from remembrancer.domain.requests import (
     ResolveRequest,
 )
 from remembrancer.flows.context import Call, Services
-from remembrancer.flows.curate import said_once
+from remembrancer.flows.curate import keyed_reason, said_once
 from remembrancer.flows.decide import public_id
 from remembrancer.flows.keyed import Answer, keyed
 from remembrancer.store import conflicts, graph, memories
@@ -60,7 +60,7 @@ def release(services: Services, call: Call, memory: str, request: ReleaseRequest
             unit.audit(
                 "quarantine_released",
                 shown,
-                reason=services.macs.mac("audit", unit.tenant_id, request.reason.encode()).hex(),
+                reason=keyed_reason(services, unit, request.reason),
                 correlation_id=call.correlation_id,
             )
             unit.alert("released", shown)
@@ -86,13 +86,10 @@ def reject(services: Services, call: Call, memory: str, request: QuarantineRejec
             memories.open_hold_out(unit, row["memory_id"], row["space_id"], "rejected")
             memories.close_hold_out(unit, hold_out_id)
             shown = format_id("mem", row["memory_id"])
-            reason = request.reason
             unit.audit(
                 "quarantine_rejected",
                 shown,
-                reason=None
-                if reason is None
-                else services.macs.mac("audit", unit.tenant_id, reason.encode()).hex(),
+                reason=keyed_reason(services, unit, request.reason),
                 correlation_id=call.correlation_id,
             )
             body = {"memory_id": shown, "status": "rejected", "correlation_id": call.correlation_id}
@@ -119,7 +116,11 @@ def resolve(services: Services, call: Call, conflict: str, request: ResolveReque
             conflicts.close(unit, row["conflict_id"], request.resolution)
             shown = format_id("con", row["conflict_id"])
             unit.audit(
-                "conflict_closed", shown, resolution=request.resolution, correlation_id=call.correlation_id
+                "conflict_closed",
+                shown,
+                resolution=request.resolution,
+                reason=keyed_reason(services, unit, request.reason),
+                correlation_id=call.correlation_id,
             )
             body = {"conflict_id": shown, "status": request.resolution, "correlation_id": call.correlation_id}
             return start.answer(unit, 200, body, [row["memory_id"], row["other_id"]])
