@@ -166,8 +166,8 @@ COLUMNS: dict[str, dict[str, str]] = {
         "hold_out": "closed_at closed_by",
         "memory": "held_graph screen_overridden",
         "memory_version": "superseded_at superseded_by",
-        "proposal": "body conflict_memory_id conflict_version content_sha decided_at decided_by decision edited_at editors"
-                    " memory_id pending_key pii scores screen status",
+        "proposal": "body conflict_memory_id conflict_version content_sha decided_at decided_by decision edited_at"
+                    " editors memory_id pending_key pii scores screen status",
         "relationship": "superseded_at superseded_by",
     },
     "rem_purge": {
