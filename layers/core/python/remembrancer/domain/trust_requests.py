@@ -9,10 +9,12 @@ from pydantic_core import PydanticCustomError
 
 from remembrancer.domain.dsar import Jurisdiction
 from remembrancer.domain.requests import Closed, Instant, Name, PublicId, Subject
-from remembrancer.domain.secrets import find_secrets
 
 
 def _no_secret(value: str) -> str:
+    # At first use: every function names the fields of these requests, few read one, and the finder brings numpy.
+    from remembrancer.domain.secrets import find_secrets
+
     if find_secrets(value):
         raise PydanticCustomError("secret", "is a secret and no number of a case")
     return value
