@@ -187,6 +187,7 @@ def test_only_a_throttle_is_tried_again_and_every_other_fault_is_recorded(engine
     assert calls[-1] == ["remember_failed", {**ATTEMPT, "error": "StaleInput"}]
 
 
+@pytest.mark.slow
 def test_an_end_that_cannot_be_written_fails_the_execution(engine: Engine) -> None:
     """Then the rule on failed executions is what writes it."""
     status, calls = engine.run(

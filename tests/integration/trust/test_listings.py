@@ -217,6 +217,7 @@ def test_a_fault_of_the_bucket_marks_nothing_and_the_next_run_catches_up(
     assert len(entries(s3, world.tenant_id, "tombstones", "mac")) == 2
 
 
+@pytest.mark.slow
 def test_dying_between_the_bucket_and_the_mark_writes_the_same_object_again(
     world: World, s3: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
