@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from remembrancer.domain.stopwords import is_negation
 from remembrancer.domain.terms import WORD, text_terms
+
+T = TypeVar("T")
 
 ALIKE = 0.9
 """Jaccard likeness of the sets of terms from which two texts say the same."""
@@ -80,6 +82,18 @@ def pack(sizes: Sequence[int], budget: int | None) -> tuple[list[int], int]:
             chosen.append(index)
             used += size
     return chosen, used
+
+
+def leading(items: Iterable[T], size: Callable[[T], int], most: int) -> list[T]:
+    """The first of them, as many as stay within `most`, one in any case. What comes behind is not made."""
+    chosen: list[T] = []
+    used = 0
+    for item in items:
+        used += size(item)
+        if chosen and used > most:
+            break
+        chosen.append(item)
+    return chosen
 
 
 def stored(text: str) -> int:

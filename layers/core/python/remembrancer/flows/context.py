@@ -15,7 +15,7 @@ from remembrancer.domain.problems import Problem
 from remembrancer.domain.remember_limits import DUPLICATE_FLOOR
 from remembrancer.domain.screen_policy import ScreenPolicy
 from remembrancer.domain.signing import KeyRecord, VerifiedSignature
-from remembrancer.store.database import Database
+from remembrancer.store.database import Database, Unit
 
 
 class SignatureVerifier(Protocol):
@@ -82,6 +82,11 @@ class Call:
     """Set on signed routes."""
     received_at: datetime | None = None
     """When the gateway took the request."""
+
+
+def witness(services: Services, unit: Unit, text: str | None) -> str | None:
+    """The keyed digest, 64 hex digits, under which the chain knows a text that it must not hold."""
+    return None if text is None else services.macs.mac("audit", unit.tenant_id, text.encode()).hex()
 
 
 def public_id(prefix: Prefix, text: str) -> UUID:

@@ -12,7 +12,7 @@ from remembrancer.domain.ids import format_id
 from remembrancer.domain.import_requests import MergeRequest, RenewRequest, RetractRequest
 from remembrancer.domain.principal import authorize, may_change_others
 from remembrancer.domain.problems import FieldError, Problem
-from remembrancer.flows.context import Call, Services, public_id
+from remembrancer.flows.context import Call, Services, public_id, witness
 from remembrancer.flows.instants import instant
 from remembrancer.flows.keyed import Answer, keyed
 from remembrancer.store import curation, memories
@@ -85,7 +85,7 @@ def merge(services: Services, call: Call, entity: str, request: MergeRequest) ->
                 format_id("ent", source),
                 into=format_id("ent", target),
                 relationships=moved,
-                reason=keyed_reason(services, unit, request.reason),
+                reason=witness(services, unit, request.reason),
                 correlation_id=call.correlation_id,
             )
             body = {
@@ -138,7 +138,7 @@ def _change(
                 f"memory_{done['status']}",
                 shown,
                 version=done["version"],
-                reason=keyed_reason(services, unit, reason),
+                reason=witness(services, unit, reason),
                 correlation_id=call.correlation_id,
             )
             body = {"memory_id": shown, **done, "correlation_id": call.correlation_id}
@@ -179,8 +179,3 @@ def said_once(unit: Unit, row: Row, pointer: str) -> None:
 def _must_be_current(row: Row) -> None:
     if row["superseded_at"] is not None or row["superseded_by"] is not None:
         raise Problem("stale_target")
-
-
-def keyed_reason(services: Services, unit: Unit, reason: str | None) -> str | None:
-    """A reason is free text: the chain holds its keyed digest."""
-    return None if reason is None else services.macs.mac("audit", unit.tenant_id, reason.encode()).hex()

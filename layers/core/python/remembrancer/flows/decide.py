@@ -26,7 +26,7 @@ from remembrancer.domain.secrets import redact_secrets
 from remembrancer.domain.tenant_settings import TenantSettings
 from remembrancer.flows import gate
 from remembrancer.flows.admit import Candidate, Target, admit, conflict_summary
-from remembrancer.flows.context import Call, Services
+from remembrancer.flows.context import Call, Services, witness
 from remembrancer.flows.context import public_id as public_id
 from remembrancer.flows.index import Text, passages_of, passages_of_many
 from remembrancer.flows.keyed import Answer, Keyed, keyed
@@ -130,8 +130,8 @@ def edit(services: Services, call: Call, proposal: str, request: EditRequest) ->
             unit.audit(
                 "proposal_edited",
                 shown,
-                before=_witness(services, unit, request.content_digest),
-                after=_witness(services, unit, after),
+                before=witness(services, unit, request.content_digest),
+                after=witness(services, unit, after),
                 verdict=examined.verdict.value,
                 correlation_id=call.correlation_id,
             )
@@ -272,9 +272,9 @@ def _approve(
             shown,
             memory_id=memory_id,
             supersedes=superseded,
-            override=_witness(services, unit, override),
-            reason=_witness(services, unit, reason),
-            content=_witness(services, unit, said.content_digest),
+            override=witness(services, unit, override),
+            reason=witness(services, unit, reason),
+            content=witness(services, unit, said.content_digest),
             correlation_id=call.correlation_id,
         )
         unit.alert("approved", shown)
@@ -310,7 +310,7 @@ def _reject(
         unit.audit(
             "proposal_rejected",
             shown,
-            reason=_witness(services, unit, reason),
+            reason=witness(services, unit, reason),
             correlation_id=call.correlation_id,
         )
         unit.alert("rejected", shown)
@@ -379,11 +379,6 @@ def _outcome(row: Row) -> dict[str, object]:
 def _kept(reason: str | None) -> str | None:
     """What a person typed beside a decision, without the secret that it may be about."""
     return None if reason is None else redact_secrets(reason)[0]
-
-
-def _witness(services: Services, unit: Unit, text: str | None) -> str | None:
-    """The keyed digest under which the chain knows a text that it must not hold."""
-    return None if text is None else services.macs.mac("audit", unit.tenant_id, text.encode()).hex()
 
 
 def _settle(result: T | Problem) -> T:

@@ -15,8 +15,8 @@ from remembrancer.domain.requests import (
     ReleaseRequest,
     ResolveRequest,
 )
-from remembrancer.flows.context import Call, Services
-from remembrancer.flows.curate import keyed_reason, said_once
+from remembrancer.flows.context import Call, Services, witness
+from remembrancer.flows.curate import said_once
 from remembrancer.flows.decide import public_id
 from remembrancer.flows.keyed import Answer, keyed
 from remembrancer.store import conflicts, graph, memories
@@ -60,7 +60,7 @@ def release(services: Services, call: Call, memory: str, request: ReleaseRequest
             unit.audit(
                 "quarantine_released",
                 shown,
-                reason=keyed_reason(services, unit, request.reason),
+                reason=witness(services, unit, request.reason),
                 correlation_id=call.correlation_id,
             )
             unit.alert("released", shown)
@@ -89,7 +89,7 @@ def reject(services: Services, call: Call, memory: str, request: QuarantineRejec
             unit.audit(
                 "quarantine_rejected",
                 shown,
-                reason=keyed_reason(services, unit, request.reason),
+                reason=witness(services, unit, request.reason),
                 correlation_id=call.correlation_id,
             )
             body = {"memory_id": shown, "status": "rejected", "correlation_id": call.correlation_id}
@@ -119,7 +119,7 @@ def resolve(services: Services, call: Call, conflict: str, request: ResolveReque
                 "conflict_closed",
                 shown,
                 resolution=request.resolution,
-                reason=keyed_reason(services, unit, request.reason),
+                reason=witness(services, unit, request.reason),
                 correlation_id=call.correlation_id,
             )
             body = {"conflict_id": shown, "status": request.resolution, "correlation_id": call.correlation_id}

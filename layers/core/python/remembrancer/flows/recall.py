@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import accumulate
 from typing import Any
 from uuid import UUID
 
@@ -213,9 +212,8 @@ def list_memories(services: Services, call: Call, cursor: str | None, limit: int
         position = Cursors(services.macs).decode(unit.tenant_id, "memories", filters, cursor)
         rows = memories.list_live(unit, instant_and_id(position), limit + 1)
         # As many as one answer can carry; the first in any case.
-        page = _first(rows[:limit], [packing.stored(row["content"]) for row in rows], packing.STORED_BYTES)
-        shown = _shown(unit, page)
-        shown = _first(shown, [packing.sent(memory) for memory in shown], packing.SENT_BYTES)
+        page = packing.leading(rows[:limit], lambda row: packing.stored(row["content"]), packing.STORED_BYTES)
+        shown = packing.leading(_shown(unit, page), packing.sent, packing.SENT_BYTES)
         more = None
         if len(rows) > len(shown):
             row = rows[len(shown) - 1]
@@ -224,12 +222,6 @@ def list_memories(services: Services, call: Call, cursor: str | None, limit: int
         return {"memories": shown, "next_cursor": more}
 
     return services.database.read(call.credential, read)
-
-
-def _first(items: Sequence[Row], sizes: Sequence[int], most: int) -> list[Row]:
-    """The first of them, as many as stay within `most`, one at least."""
-    used = accumulate(size for _, size in zip(items, sizes, strict=False))
-    return list(items[: max(1, sum(size <= most for size in used))])
 
 
 def filters_of(unit: Unit, request: RecallRequest, question: Question) -> search.Filters:

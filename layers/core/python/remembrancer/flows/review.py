@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any, Literal
@@ -43,7 +42,9 @@ def list_proposals(
         filters = {"status": status, "own": None if own is None else str(own)}
         position = Cursors(services.macs).decode(unit.tenant_id, "proposals", filters, cursor)
         rows = proposals.queue(unit, status, own, instant_and_id(position), limit + 1)
-        shown = _sendable(rows[:limit], partial(_proposal, services, unit))
+        shown = packing.leading(
+            map(partial(_proposal, services, unit), rows[:limit]), packing.sent, packing.SENT_BYTES
+        )
         more = None
         if len(rows) > len(shown):
             row = rows[len(shown) - 1]
@@ -76,7 +77,9 @@ def list_quarantine(services: Services, call: Call, cursor: str | None, limit: i
         position = Cursors(services.macs).decode(unit.tenant_id, "quarantine", {}, cursor)
         after = None if position is None else UUID(str(position[0]))
         rows = memories.quarantined(unit, after, limit + 1)
-        shown = _sendable(rows[:limit], partial(_held, services, unit))
+        shown = packing.leading(
+            map(partial(_held, services, unit), rows[:limit]), packing.sent, packing.SENT_BYTES
+        )
         more = None
         if len(rows) > len(shown):
             last = [str(rows[len(shown) - 1]["memory_id"])]
@@ -93,7 +96,7 @@ def list_conflicts(services: Services, call: Call, cursor: str | None, limit: in
         authorize(unit.principal, "review", space=unit.principal.team_space)
         position = Cursors(services.macs).decode(unit.tenant_id, "conflicts", {}, cursor)
         rows = conflicts.list_open(unit, None if position is None else UUID(str(position[0])), limit + 1)
-        shown = _sendable(rows[:limit], partial(_conflict, unit))
+        shown = packing.leading(map(partial(_conflict, unit), rows[:limit]), packing.sent, packing.SENT_BYTES)
         more = None
         if len(rows) > len(shown):
             last = [str(rows[len(shown) - 1]["conflict_id"])]
@@ -129,19 +132,6 @@ def statistics(services: Services, call: Call) -> dict[str, Any]:
         }
 
     return services.database.read(call.credential, read)
-
-
-def _sendable(rows: Sequence[Row], show: Callable[[Row], dict[str, Any]]) -> list[dict[str, Any]]:
-    """As many of the rows as one answer can carry, the first in any case."""
-    shown: list[dict[str, Any]] = []
-    used = 0
-    for row in rows:
-        one = show(row)
-        used += packing.sent(one)
-        if shown and used > packing.SENT_BYTES:
-            break
-        shown.append(one)
-    return shown
 
 
 def _reviews(principal: Principal) -> bool:

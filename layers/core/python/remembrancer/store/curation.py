@@ -8,7 +8,7 @@ from uuid import UUID
 
 from remembrancer.store import conflicts, visibility
 from remembrancer.store.database import Row, Unit
-from remembrancer.store.edges import believe, close_unsupported
+from remembrancer.store.edges import ENDS, LAST, believe, close_unsupported
 
 
 def retract(unit: Unit, row: Row) -> int:
@@ -102,15 +102,8 @@ def restore(unit: Unit, row: Row) -> None:
         "at": row["superseded_at"],
     }
     closed = unit.rows(
-        """
-        select r.relationship_id, r.version, r.subject_id, r.object_id,
-               coalesce(subject.merged_into, r.subject_id) as subject,
-               coalesce(object.merged_into, r.object_id) as object,
-               (select max(o.version) from relationship o
-                where o.tenant_id = r.tenant_id and o.relationship_id = r.relationship_id) as last
-        from relationship r
-        join entity subject on subject.tenant_id = r.tenant_id and subject.entity_id = r.subject_id
-        left join entity object on object.tenant_id = r.tenant_id and object.entity_id = r.object_id
+        f"""
+        select r.relationship_id, r.version, r.subject_id, r.object_id, {LAST} as last, {ENDS}
         where r.tenant_id = %(tenant)s and r.relationship_id = any (%(ids)s) and r.superseded_at = %(at)s
           and r.superseded_by is null
           and not exists (select from relationship o where o.tenant_id = r.tenant_id

@@ -128,11 +128,11 @@ def _gone(unit: Unit, memory_ids: Collection[UUID], occurrence_ids: Collection[U
     return {"tenant": unit.tenant_id, "ids": sorted(memory_ids), "occurrences": sorted(occurrence_ids)}
 
 
-_ENDS = """coalesce(subject.merged_into, r.subject_id) as subject, coalesce(object.merged_into, r.object_id) as object
+ENDS = """coalesce(subject.merged_into, r.subject_id) as subject, coalesce(object.merged_into, r.object_id) as object
         from relationship r
         join entity subject on subject.tenant_id = r.tenant_id and subject.entity_id = r.subject_id
         left join entity object on object.tenant_id = r.tenant_id and object.entity_id = r.object_id"""
-_LAST = """(select max(o.version) from relationship o
+LAST = """(select max(o.version) from relationship o
                 where o.tenant_id = r.tenant_id and o.relationship_id = r.relationship_id)"""
 
 
@@ -142,7 +142,7 @@ def _still_said(unit: Unit, scope: Mapping[str, Any]) -> list[Row]:
     return unit.rows(
         f"""
         with closed as (select * from unnest(%(closed)s::uuid[], %(versions)s::int[]) as c (relationship_id, version))
-        select distinct on (r.relationship_id) r.*, {_LAST} as last, {_ENDS}
+        select distinct on (r.relationship_id) r.*, {LAST} as last, {ENDS}
         join closed using (relationship_id)
         join relationship c on c.tenant_id = r.tenant_id and c.relationship_id = r.relationship_id
                            and c.version = closed.version
@@ -160,14 +160,14 @@ def _gave_way(unit: Unit, scope: Mapping[str, Any]) -> list[Row]:
     since: as it was, its last version being that one or what was left of it."""
     return unit.rows(
         f"""
-        select r.*, {_LAST} as last, {_ENDS}
+        select r.*, {LAST} as last, {ENDS}
         left join relationship l on l.tenant_id = r.tenant_id and l.relationship_id = r.relationship_id
                                 and l.version = r.version + 1 and l.created_at = r.superseded_at
                                 and l.superseded_at is null
         where r.tenant_id = %(tenant)s and r.superseded_by <> r.relationship_id
           and r.superseded_by in {_OF_GONE}
           and r.superseded_by <> all (%(kept)s)
-          and (l.version is not null or r.version = {_LAST})
+          and (l.version is not null or r.version = {LAST})
           and not exists (select from support s {_BELIEVED}
                           join occurrence o on o.tenant_id = s.tenant_id and o.memory_id = s.memory_id
                                            and o.occurrence_id = s.occurrence_id and o.submitted_at >= r.superseded_at
